@@ -40,11 +40,13 @@ int cmd_import(const struct arguments *a)
         fputs("\r\x1b[K", stderr);
     if (rc == 0 && !a->given[OPTION_quiet]) {
         char events[UNITS_TEXT], size[UNITS_TEXT], peak[UNITS_TEXT], reserved[UNITS_TEXT];
-        cli_note(
-            "%s event%s of %u device%s written to %s (%s); peak %s active, %s reserved; 'memprof report %s' shows it",
-            units_count(events, (int64_t)result.event_count), result.event_count == 1 ? "" : "s", result.devices,
-            result.devices == 1 ? "" : "s", result.output, units_bytes(size, result.output_bytes),
-            units_bytes(peak, result.peak_bytes), units_bytes(reserved, result.peak_reserved_bytes), result.output);
+        const int has_reserved = result.peak_reserved_bytes >= 0;
+        cli_note("%s event%s of %u device%s written to %s (%s); peak %s active%s%s%s; 'memprof report %s' shows it",
+                 units_count(events, (int64_t)result.event_count), result.event_count == 1 ? "" : "s", result.devices,
+                 result.devices == 1 ? "" : "s", result.output, units_bytes(size, result.output_bytes),
+                 units_bytes(peak, result.peak_bytes), has_reserved ? ", " : "",
+                 has_reserved ? units_bytes(reserved, result.peak_reserved_bytes) : "", has_reserved ? " reserved" : "",
+                 result.output);
         if (result.note)
             cli_note("%s", result.note);
     }

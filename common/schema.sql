@@ -192,8 +192,8 @@ CREATE TABLE total( -- by device and kind; kind 'all' sums the device and has it
   peak_active_bytes   INTEGER NOT NULL,
   peak_active_ns      INTEGER NOT NULL,
   peak_active_count   INTEGER NOT NULL, -- blocks live at that peak
-  peak_reserved_bytes INTEGER NOT NULL,
-  peak_reserved_ns    INTEGER NOT NULL,
+  peak_reserved_bytes INTEGER,                   -- NULL: not known (what was imported does not say it)
+  peak_reserved_ns    INTEGER,
   end_active_bytes    INTEGER NOT NULL, -- still live when their process ended (table teardown)
   end_count           INTEGER NOT NULL,
   realloc_count       INTEGER NOT NULL, -- reallocations among alloc_count
@@ -687,7 +687,7 @@ CREATE TABLE recording_total( -- what the recordings said of their devices. Here
   alloc_bytes         INTEGER NOT NULL,
   peak_active_bytes   INTEGER NOT NULL,
   peak_active_ns      INTEGER NOT NULL,
-  peak_reserved_bytes INTEGER NOT NULL,
+  peak_reserved_bytes INTEGER,                   -- NULL: not known (what was imported does not say it)
   end_active_bytes    INTEGER NOT NULL,
   end_count           INTEGER NOT NULL,
   PRIMARY KEY(recording_id, device_id)

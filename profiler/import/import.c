@@ -89,7 +89,8 @@ static void read_result(sqlite3 *db, struct import_result *result)
     result->event_count = (uint64_t)db_meta_int(db, "event_count", 0);
     result->devices = (uint32_t)db_int(db, devices, 0);
     result->peak_bytes = db_int(db, "SELECT max(peak_active_bytes) FROM total WHERE kind = 'all'", 0);
-    result->peak_reserved_bytes = db_int(db, "SELECT max(peak_reserved_bytes) FROM total WHERE kind = 'all'", 0);
+    result->peak_reserved_bytes =
+        db_int(db, "SELECT coalesce(max(peak_reserved_bytes), -1) FROM total WHERE kind = 'all'", -1);
 }
 
 static int finish(const struct importing *i, const char *output, struct import_result *result, struct error *err)

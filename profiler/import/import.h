@@ -22,7 +22,7 @@ struct import_result {
     const char *form; /* what was read: "PyTorch memory snapshot" */
     uint64_t event_count;
     uint32_t devices;
-    int64_t peak_bytes, peak_reserved_bytes; /* the device's with the largest peak */
+    int64_t peak_bytes, peak_reserved_bytes; /* the device's with the largest peak; -1: not known */
     int64_t output_bytes;
     char *output; /* where it is: beside what was asked for, where that is being written. The caller frees it. */
     char *note;   /* what is unknown, or does not fit together, in one line; NULL: nothing. The caller frees it. */

@@ -366,4 +366,4 @@ static int read_heaptrack(struct importing *i, struct error *err)
     return rc;
 }
 
-const struct import_form import_heaptrack = {"heaptrack file", is_heaptrack, read_heaptrack, NULL};
+const struct import_form import_heaptrack = {"heaptrack file", is_heaptrack, read_heaptrack, IMPORT_NO_RESERVED};

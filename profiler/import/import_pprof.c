@@ -468,4 +468,4 @@ static int read_pprof(struct importing *i, struct error *err)
 
 /* What rows of one stack held at most is known of none. */
 const struct import_form import_pprof = {"pprof heap profile", is_pprof, read_pprof,
-                                         "UPDATE account SET own_peak_bytes = NULL"};
+                                         "UPDATE account SET own_peak_bytes = NULL;" IMPORT_NO_RESERVED};

@@ -27,6 +27,7 @@ struct importing {
 
 /* What import.c is told: a form reads its file, calls import_begin, and writes all up to the accounts by line. 0, or
  * -errno with err, which then lacks the file's name. */
+#define IMPORT_NO_RESERVED "UPDATE total SET peak_reserved_bytes = NULL, peak_reserved_ns = NULL"
 struct import_form {
     const char *text; /* a few words: "heaptrack file" */
     int (*is)(const unsigned char *head, size_t length);

@@ -62,6 +62,19 @@ static const char no_events[] =
     "as a bound, and reuse, growing blocks and phases were not looked at. 'memprof run' without --aggregate and "
     "--max-events keeps them; a merged recording has none.";
 
+static const char no_events_in_it[] =
+    "This recording was made of a profile, which holds sums by stack and no events: what a change saves at the peak is "
+    "not known, and reuse, growing blocks, temporaries and phases cannot be looked at. What 'memprof run' records of "
+    "the program itself has them.";
+
+static const char *not_known(sqlite3 *db, const struct findings *all)
+{
+    char *form = all->has_events ? NULL : db_meta_text(db, "imported_form");
+    const char *text = all->has_events ? NULL : form ? no_events_in_it : no_events;
+    free(form);
+    return text;
+}
+
 /* What is not shown of a rule on a device. */
 static void print_more(int64_t count, int64_t saved_bytes, const struct report_out *out)
 {
@@ -97,10 +110,11 @@ static void print_some(const struct findings *all, size_t number, int64_t top, c
         print_more(behind, saved_bytes, out);
 }
 
-static void print(const struct findings *all, const struct advise_options *o, const struct report_out *out)
+static void print(sqlite3 *db, const struct findings *all, const struct advise_options *o, const struct report_out *out)
 {
-    if (!all->has_events)
-        table_prose(out, TABLE_DIM, no_events);
+    const char *text = not_known(db, all);
+    if (text)
+        table_prose(out, TABLE_DIM, text);
     if (!all->count)
         table_line(out, TABLE_PLAIN, "Nothing to advise.");
     for (size_t i = 0; i < all->count; i++)
@@ -114,7 +128,7 @@ static void record(sqlite3 *db, const struct findings *all, const struct advise_
     record_open(&document, out);
     record_document_begin(&document);
     notes_record(db, o->file, &document);
-    record_member_text(&document, "not_known", all->has_events ? NULL : no_events);
+    record_member_text(&document, "not_known", not_known(db, all));
     findings_record(all, &document);
     record_document_end(&document);
     record_close(&document);
@@ -136,7 +150,7 @@ int advise_report(sqlite3 *db, const struct advise_options *o, const struct repo
     if (rc == 0 && out->format == REPORT_JSON)
         record(db, &all, o, out);
     else if (rc == 0)
-        print(&all, o, out);
+        print(db, &all, o, out);
     findings_free(&all);
     heap_end_free(&heap_end);
     return rc;

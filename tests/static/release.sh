@@ -13,6 +13,9 @@ runs = [step["run"] for step in steps if "run" in step]
 for name, lines in ("github", runs), ("gitlab", gitlab["memory"]["script"]):
     check, = [line for line in lines if line.startswith("memprof check ")]
     open(name, "w").write(check + "\n")
+    if name == "gitlab":
+        lines = gitlab["memory"]["before_script"] + lines
+    open(name + ".all", "w").write("\n".join(lines).replace("${{ vars.MEMPROF_DEB }}", "$MEMPROF_DEB") + "\n")
 assert gitlab["memory"]["artifacts"]["reports"]["junit"] == "memory.xml"
 END
 mkdir bin tests
@@ -28,4 +31,22 @@ for name in github gitlab; do # samples/leak leaves 7,296 bytes
     equal "$name: a rule that is broken" 1 $status
     contains "$name" memory.xml "<failure"
     [ $name = gitlab ] || contains "$name" said "::error "
+done
+
+# and all of their commands, word for word, in an empty directory; what would install is written down instead
+printf '#!/bin/sh\necho "${0##*/} $*" >>"$CALLS"\n' >bin/apt-get
+cp bin/apt-get bin/curl
+chmod +x bin/apt-get bin/curl
+export CALLS="$PWD/calls" MEMPROF_DEB=https://packages.invalid/memprof.deb
+for name in github gitlab; do
+    mkdir "$name.dir" "$name.dir/tests" && : >calls
+    cp tests/memory.txt "$name.dir/tests" && : >"$name.dir/tests/input"
+    echo 'max-leak 7296' >"$name.dir/tests/memory.txt"
+    printf 'app:\n\tcp %s app\n' "$SAMPLES/leak" >"$name.dir/Makefile"
+    (cd "$name.dir" && sh -e "../$name.all" >../said 2>&1) || { cat said; fail "the commands of $name"; }
+    equal "$name installs" "apt-get update
+apt-get install -qy --no-install-recommends gcc libc6-dev make curl ca-certificates
+curl -fsSLo /tmp/memprof.deb $MEMPROF_DEB
+apt-get install -qy --no-install-recommends /tmp/memprof.deb" "$(cat calls)"
+    [ -s "$name.dir/memory.xml" ] && [ -s "$name.dir/out.db" ] || fail "$name: what it keeps is not there"
 done

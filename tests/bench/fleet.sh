@@ -36,7 +36,8 @@ files="real.library.rows.csv real.torch.rows.csv real.notebook.rows.csv real.doc
 }
 awk '/^```sql/ { n++; next } /^```/ { inside = 0 } { if (n && !done[n]) print >"query" n ".sql" }
     /;$/ { done[n] = 1 }' "$ROOT/docs/fleet.md"
-echo "  $(wc -l <rows.jsonl) rows, $(du -m rows.csv | cut -f1) MB of CSV, $(du -m rows.jsonl | cut -f1) MB of JSON lines"
+echo "  $(wc -l <rows.jsonl) rows, $(du -m rows.csv | cut -f1) MB of CSV," \
+    "$(du -m rows.jsonl | cut -f1) MB of JSON lines"
 
 # took WHAT COMMAND...: says how many seconds it took
 took() {
@@ -49,7 +50,8 @@ took() {
 }
 # answers WHO: of the queries, in answer1 to answer3
 answers() {
-    equal "$1, what grew most" "$(cat grew.expected)" "$(head -n 1 answer1 | awk -F'|' -v OFS='|' '{ $4 = int($4 + 0); print }' | sed 's/\\N//g')"
+    equal "$1, what grew most" "$(cat grew.expected)" \
+        "$(head -n 1 answer1 | awk -F'|' -v OFS='|' '{ $4 = int($4 + 0); print }' | sed 's/\\N//g')"
     cmp ranks.expected answer2 || fail "$1: other peaks by rank"
     cut -d'|' -f4 answer3 | sort -rn | cmp - leaks.expected || fail "$1: other leaks"
     echo "  $1: the same answers"
@@ -111,7 +113,10 @@ for day in $(seq 1 10); do
 done >>"$postgresql_base/schema.sql"
 cp query*.sql "$postgresql_base" && chmod 644 "$postgresql_base"/*.sql
 postgresql "-f $postgresql_base/schema.sql"
-load_postgresql() { postgresql "-c \"\\copy memprof_rows($(echo "$columns" | sed 's/"/\\"/g')) FROM '$1' (FORMAT csv, HEADER)\""; }
+load_postgresql() {
+    postgresql "-c \"\\copy memprof_rows($(echo "$columns" | sed 's/"/\\"/g')) FROM '$1' \
+        (FORMAT csv, HEADER)\""
+}
 mv rows.csv "$postgresql_base"
 took "PostgreSQL, loading CSV" load_postgresql "$postgresql_base/rows.csv"
 query_postgresql() { postgresql "-f $postgresql_base/query$1.sql" >"answer$1"; }

@@ -6,17 +6,21 @@ hostile trap.db
 "$MEMPROF" export --format help | awk '{ print $1 }' >formats
 at_least "formats" 9 "$(wc -l <formats)"
 while read -r format; do
-    timeout 60 "$MEMPROF" export --format "$format" trap.db -o "out.$format" 2>err || { cat err; fail "$format"; }
+    timeout 60 "$MEMPROF" export --format "$format" trap.db -o "out.$format" 2>err ||
+        { cat err; fail "$format"; }
     [ -s "out.$format" ] || fail "$format: nothing in it"
 done <formats
 python3 -m json.tool out.chrome-trace >/dev/null || fail "chrome-trace: no JSON"
 for device in cuda host; do
-    "$MEMPROF" export --format torch-snapshot trap.db --device $device -o $device.pickle 2>err || { cat err; fail "$device"; }
-    python3 "$ROOT/tests/torch/check.py" $device.pickle >check.out 2>&1 || { cat check.out; fail "$device: no snapshot"; }
+    "$MEMPROF" export --format torch-snapshot trap.db --device $device -o $device.pickle 2>err ||
+        { cat err; fail "$device"; }
+    python3 "$ROOT/tests/torch/check.py" $device.pickle >check.out 2>&1 ||
+        { cat check.out; fail "$device: no snapshot"; }
 done
 python3 - <<'END' || fail "not the names that there are"
 import pickle
-names = {f["name"] for trace in pickle.load(open("host.pickle", "rb"))["device_traces"] for e in trace for f in e["frames"]}
+traces = pickle.load(open("host.pickle", "rb"))["device_traces"]
+names = {frame["name"] for trace in traces for entry in trace for frame in entry["frames"]}
 assert any('"c" \'d\' <e>' in name for name in names), names
 assert max(map(len, names)) >= 4000, max(map(len, names))
 print("  names of", len(names), "frames")

@@ -43,7 +43,8 @@ equal 'memory of the machine' $((100 * 4096)) "$(value 'SELECT total_bytes FROM 
 equal 'most RSS' $((32 * 4096)) "$(value 'SELECT peak_rss_bytes FROM process')"
 "$MEMPROF" report out.db >report
 contains 'the report' report 'start not known, 40 ms'
-equal 'reserved memory, which the file does not know' null "$(value "SELECT DISTINCT typeof(peak_reserved_bytes) FROM v_total")"
+equal 'reserved memory, which the file does not know' null \
+    "$(value "SELECT DISTINCT typeof(peak_reserved_bytes) FROM v_total")"
 grep -Eq '^host +heap .* B +- +[0-9]' report || fail "reserved memory is not -: $(cat report)"
 "$MEMPROF" report out.db --at 25ms >report
 contains 'live at 25 ms: 8 of 10' report '800 B'

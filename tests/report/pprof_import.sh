@@ -29,7 +29,8 @@ equal 'start and length' "$(((1700000000 - 5) * 1000000000))|5000000000" \
 equal 'own peaks are not known' 0 "$(value "SELECT count(own_peak_bytes) FROM account")"
 "$MEMPROF" report out.db >report
 contains 'the report says what is not known' report 'nothing is known of times'
-equal 'reserved memory, which the file does not know' null "$(value "SELECT DISTINCT typeof(peak_reserved_bytes) FROM v_total")"
+equal 'reserved memory, which the file does not know' null \
+    "$(value "SELECT DISTINCT typeof(peak_reserved_bytes) FROM v_total")"
 "$MEMPROF" advise out.db >advice
 contains 'what an import lacks' advice 'holds sums by stack and no events'
 lacks 'what would not help' advice '--aggregate'

@@ -15,7 +15,8 @@ const fs = require("fs"), { DuckDBInstance } = require("@duckdb/node-api");
         fs.writeFileSync(name, result.getRowsJson().map(row => row.join("|") + "\n").join(""));
     }
     await load("trap");
-    const traps = await db.runAndReadAll(`SELECT count(*), sum(at_peak_bytes) FROM memprof_rows WHERE recording = 'trap.db'`);
+    const traps = await db.runAndReadAll(`SELECT count(*), sum(at_peak_bytes) FROM memprof_rows
+        WHERE recording = 'trap.db'`);
     fs.writeFileSync("traps", traps.getRowsJson()[0].join(" "));
 })().catch(error => { console.error(error); process.exit(1); });
 JS

@@ -1,5 +1,5 @@
-# make dist: the same commit gives the same bytes, wherever it lies, whenever it is made, and whoever's umask, locale and
-# time zone it is made with; what is in it is what git has, and no more.
+# make dist: the same commit gives the same bytes, wherever it lies, whenever it is made, and with whatever umask,
+# locale and time zone; what is in it is what git has, and no more.
 need git xz
 git -C "$ROOT" rev-parse --git-dir >/dev/null 2>&1 || skip "no git repository here"
 for place in one another/place; do

@@ -165,7 +165,9 @@ int check_value_of_device(struct check_measure *m, enum check_id id, const char 
         snprintf(value->note, sizeof value->note, "this recording has no device %.60s", device);
     } else if (!(d->known >> id & 1)) {
         value->is_known = 0;
-        snprintf(value->note, sizeof value->note, "%s are not known of one process alone", check_infos[id].text);
+        snprintf(value->note, sizeof value->note,
+                 "%s are not known of one process alone, nor of what the recording was imported from",
+                 check_infos[id].text);
     } else if (merged_count(m->db) > 1 && (id == CHECK_max_peak || id == CHECK_max_reserved)) {
         rc = check_value_of_merged(m, id, device, d->value[id], value, err);
     } else {

@@ -295,6 +295,8 @@ check-diff-leak: all ## a leak put into redis from Debian's source is the top ro
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/diff_leak.sh
 check-fleet: all ## docs/fleet.md with 1,000 recordings of 5,000 lines in three databases (6 GB of disk for a while; minutes)
 	BUILD='$(BUILD)' sh tests/run.sh tests/bench/fleet.sh
+check-sample: all $(BUILD)/programs/thinned ## are true values within the errors of a sample, over 1,000 seeds? (10 minutes)
+	BUILD='$(BUILD)' sh tests/bench/sample.sh
 
 MAN := $(wildcard docs/man/*.1)
 compdir = $(PREFIX)/share/bash-completion/completions
@@ -349,5 +351,5 @@ clean: ## remove what was built
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
-        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate soak check-diff-pairs check-diff-leak check-fleet install uninstall dist deb check-deb help clean FORCE
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate soak check-diff-pairs check-diff-leak check-fleet check-sample install uninstall dist deb check-deb help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include "../report/query/estimate.h"
 #include "../report/text/advise.h"
 
 #include <errno.h>
@@ -22,6 +23,8 @@ int cmd_advise(const struct arguments *a)
     if (options_number(a, OPTION_advise_top, 0, INT32_MAX, -1, &options.top))
         return EXIT_USAGE;
     int rc = reader_open_still(options.file, &db, &err);
+    if (rc == 0)
+        rc = estimate_refuse(db, options.file, "advise looks at each of them", &err);
     if (rc == 0)
         rc = lens_apply(db, &lens, &err);
     if (rc == 0)

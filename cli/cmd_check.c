@@ -8,6 +8,7 @@
 #include "../profiler/collect/program.h"
 #include "../report/check/check.h"
 #include "../report/query/ending.h"
+#include "../report/query/estimate.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -156,6 +157,8 @@ static int open_baseline(struct command *c, const char *path, struct error *err)
         lens.skips_found = &found; /* a wrapper may be new */
         rc = reader_open_still(path, &b->db, err);
         if (rc == 0)
+            rc = estimate_refuse(b->db, path, "check holds exact numbers to bounds", err);
+        if (rc == 0)
             rc = lens_apply(b->db, &lens, err);
         if (rc == 0 && c->options.device)
             options.device = NULL; /* it may be new, too; others are left out later */
@@ -258,6 +261,8 @@ static int measure(struct command *c, const char *file, struct error *err)
     sqlite3 **db = &c->db[c->db_count];
     int rc = reader_open_still(file, db, err);
     c->db_count++; /* to be closed */
+    if (rc == 0)
+        rc = estimate_refuse(*db, file, "check holds exact numbers to bounds", err);
     if (rc == 0)
         rc = lens_apply(*db, &c->lens, err);
     if (rc == 0)

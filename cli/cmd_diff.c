@@ -2,6 +2,7 @@
 
 #include "../common/near.h"
 #include "../report/page/diff_page.h"
+#include "../report/query/estimate.h"
 #include "../report/query/recordings.h"
 #include "../report/text/diff.h"
 #include "../report/text/row_columns.h"
@@ -172,8 +173,11 @@ static int open_all(struct diff_report *report, sqlite3 **dbs, struct error *err
     int rc = 0, at = 0;
     for (int side = 0; side < DIFF_SIDES; side++) {
         report->dbs[side] = dbs + at;
-        for (int i = 0; rc == 0 && i < report->counts[side]; i++)
+        for (int i = 0; rc == 0 && i < report->counts[side]; i++) {
             rc = reader_open_still(report->files[side][i], &dbs[at++], err);
+            if (rc == 0)
+                rc = estimate_refuse(dbs[at - 1], report->files[side][i], "diff compares exact numbers", err);
+        }
     }
     return rc;
 }

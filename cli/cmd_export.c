@@ -6,6 +6,7 @@
 #include "../common/replace.h"
 #include "../common/units.h"
 #include "../report/export/export.h"
+#include "../report/query/estimate.h"
 #include "../report/query/stat.h"
 #include "../report/text/report.h"
 
@@ -236,6 +237,9 @@ static int export_to(const struct arguments *a, sqlite3 *db, const struct export
         say(path, &result);
     if (rc == 0)
         say_notes(result.note);
+    if (rc == 0 && estimate_mean_bytes(db))
+        cli_note("the recording is sampled: what is exported of the heap are estimates, without their errors, which "
+                 "'memprof report' shows");
     return rc;
 }
 

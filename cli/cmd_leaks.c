@@ -1,3 +1,4 @@
+#include "../report/query/estimate.h"
 #include "cli.h"
 
 #include "../report/text/leaks.h"
@@ -47,6 +48,8 @@ int cmd_leaks(const struct arguments *a)
         status = parse(a, path, &report, &suppressions, &lens, &exitcode);
     if (status == 0) {
         int rc = reader_open_still(path, &db, &err);
+        if (rc == 0 && a->given[OPTION_error_exitcode])
+            rc = estimate_refuse(db, path, "--error-exitcode holds for each of them", &err);
         int is_open = rc == 0;
         if (is_open)
             rc = cli_at_mark(a, db, &report, &err);

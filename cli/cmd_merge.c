@@ -6,6 +6,7 @@
 #include "../profiler/merge/merge.h"
 #include "../report/query/common_peak.h"
 #include "../report/query/ending.h"
+#include "../report/query/estimate.h"
 #include "../report/query/marks.h"
 #include "../report/query/merged.h"
 #include "../report/query/recordings.h"
@@ -158,6 +159,17 @@ static void lay_out(struct merging *m)
 
 /* --- the second one: what it has --------------------------------------------------------------------------------- */
 
+/* A merged file does not say what its recordings left out. */
+static int refuse_thinned(sqlite3 *db, const char *path, struct error *err)
+{
+    if (db_meta_int(db, "least_bytes", 0) > 0)
+        return error_set(err, ENOTSUP,
+                         "%s: lacks small blocks (--min-size) and merge adds exact numbers; record it "
+                         "without --min-size",
+                         path);
+    return estimate_refuse(db, path, "merge adds exact numbers", err);
+}
+
 static int take(void *arg, struct recording *r, int index, sqlite3 *db, struct error *err)
 {
     struct merging *m = arg;
@@ -175,7 +187,10 @@ static int take(void *arg, struct recording *r, int index, sqlite3 *db, struct e
         fflush(stderr);
     }
     int rc = 0;
-    if (!m->merge)
+    m->rc = refuse_thinned(db, r->path, &m->err);
+    if (m->rc)
+        ;
+    else if (!m->merge)
         m->rc = merge_copy(db, m->options.output, &m->output, &m->err);
     else
         rc = merge_add(m->merge, db, &source, err);

@@ -4,6 +4,7 @@
 #include "../common/units.h"
 #include "../report/page/html.h"
 #include "../report/query/device.h"
+#include "../report/query/estimate.h"
 #include "../report/query/growth.h"
 #include "../report/text/every.h"
 #include "../report/text/report.h"
@@ -213,6 +214,11 @@ static int print_report(const struct arguments *a, sqlite3 *db, const struct rep
     return report_summary(db, options, out, err);
 }
 
+static int refuse_sampled(sqlite3 *db, const struct report_options *o, const char *path, struct error *err)
+{
+    return o->with_names ? estimate_refuse(db, path, "--names tells which of them have names", err) : 0;
+}
+
 int cmd_report(const struct arguments *a)
 {
     struct report_options options;
@@ -235,6 +241,8 @@ int cmd_report(const struct arguments *a)
         return status;
     options.file = path;
     int rc = is_of_selves(a, &options, &lens) ? reader_open_self(path, &db, &err) : reader_open_still(path, &db, &err);
+    if (rc == 0)
+        rc = refuse_sampled(db, &options, path, &err);
     if (rc == 0)
         rc = cli_at_mark(a, db, &options, &err);
     if (rc == 0)

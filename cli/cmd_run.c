@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define FREE_LEAST_BYTES                                                                                               \
@@ -128,11 +129,49 @@ static int parse_rotate(const struct arguments *a, struct rotate_options *rotate
     return 0;
 }
 
+/* What is recorded of the heap's blocks. 0, or minus the exit status after a message. */
+static int thinning(const struct arguments *a, struct collect_options *o)
+{
+    int64_t sample_bytes = 0, least_bytes = 0, seed = 0;
+    const char *command = command_infos[a->command].name;
+    if (a->given[OPTION_sample] && (units_parse_bytes(a->value[OPTION_sample], &sample_bytes) || sample_bytes < 1 ||
+                                    sample_bytes > (int64_t)WIRE_SAMPLE_MOST))
+        return -cli_usage("%s: --sample=%s: expected bytes from 1 to 4G, such as 512K", command,
+                          a->value[OPTION_sample]);
+    if (a->given[OPTION_least_size] &&
+        (units_parse_bytes(a->value[OPTION_least_size], &least_bytes) || least_bytes < 0))
+        return -cli_usage("%s: --min-size=%s: expected bytes, such as 1K", command, a->value[OPTION_least_size]);
+    if (options_number(a, OPTION_sample_seed, 0, INT64_MAX, 0, &seed))
+        return -EXIT_USAGE;
+    if (a->given[OPTION_sample_seed] && !sample_bytes)
+        return -cli_usage("%s: --sample-seed is of --sample BYTES", command);
+    if (sample_bytes && a->given[OPTION_max_events])
+        return -cli_usage("%s: --sample keeps no events and --max-events keeps the last ones; give one of them",
+                          command);
+    if ((sample_bytes || least_bytes) && a->given[OPTION_torch_snapshot])
+        return -cli_usage("%s: --torch-snapshot compares all events; leave out --sample and --min-size", command);
+    if ((sample_bytes || least_bytes) && a->given[OPTION_free_stacks])
+        return -cli_usage("%s: --free-stacks tells of all blocks; leave out --sample and --min-size", command);
+    if (sample_bytes && a->given[OPTION_rotate])
+        return -cli_usage("%s: --sample keeps no events, of which --rotate makes files; give one of them", command);
+    if (!a->given[OPTION_sample_seed] && getrandom(&seed, sizeof seed, 0) == sizeof seed)
+        seed &= INT64_MAX;
+    o->sample_bytes = (uint64_t)sample_bytes;
+    o->sample_seed = (uint64_t)seed;
+    o->least_bytes = (uint64_t)least_bytes;
+    o->aggregate |= sample_bytes != 0;
+    return 0;
+}
+
 int run_program(const struct arguments *a, char *const program[], struct collect_result *result)
 {
     const char *command = command_infos[a->command].name;
     struct error err = {""};
     int64_t depth, max_events;
+    struct collect_options thin = {.aggregate = a->given[OPTION_aggregate]};
+    int thin_status = thinning(a, &thin);
+    if (thin_status)
+        return thin_status;
     if (options_number(a, OPTION_depth, 1, WIRE_STACK_MAX, 512, &depth) ||
         options_number(a, OPTION_max_events, 1, INT64_MAX, 0, &max_events))
         return -EXIT_USAGE;
@@ -196,7 +235,10 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         .rank_name = has_rank ? rank_name : NULL,
         .rank = rank,
         .follow = !a->given[OPTION_no_follow],
-        .aggregate = a->given[OPTION_aggregate],
+        .aggregate = thin.aggregate,
+        .sample_bytes = thin.sample_bytes,
+        .sample_seed = thin.sample_seed,
+        .least_bytes = thin.least_bytes,
         .max_events = (uint64_t)max_events,
         .depth = (unsigned)depth,
         .with_source = a->given[OPTION_source],

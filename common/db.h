@@ -17,7 +17,8 @@
 #define DB_SCHEMA_CHANGES 4          /* of files whose packed sites have a column as changes (packed.c, recoded) */
 #define DB_SCHEMA_LOOKS   5          /* of files with packed looks, or packed sites that say what a teardown freed */
 #define DB_SCHEMA_INHERIT 6          /* of files with events of a forked child that frees its parent's blocks */
-#define DB_SCHEMA_VERSION 6
+#define DB_SCHEMA_SAMPLED 7          /* of files that lack blocks of the heap (run --sample, --min-size) */
+#define DB_SCHEMA_VERSION 7
 #define DB_BUSY_MS        2000 /* how long a connection waits for others that use the file */
 
 /* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */

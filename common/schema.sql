@@ -23,6 +23,8 @@ CREATE TABLE meta( -- one fact a row
 --   replaced_site_id (where the largest block came from whose free was not seen; absent where there was none);
 --   type_peak_active:TYPE, type_peak_reserved:TYPE and the same with _ns (where a type has several devices, the most that
 --   they held together, and when); paused_ns (how long the recording was paused: marks of the domain 'pause' say when);
+--   sample_bytes (of a sampled recording: so many bytes from one sampled block of the heap to the next, in the mean), sample_seed,
+--   least_bytes (smaller blocks of the heap are in left_out alone);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   of another tool's file imported_file, imported_form (what it is) and import_note,
 --   of a merged file merged (how many recordings it was made of), merged_clock ('one': their times can be compared; 'several':
@@ -149,6 +151,39 @@ CREATE TABLE site( -- one allocating stack, by device and kind: its totals. All 
   reserved_peak_bytes INTEGER NOT NULL,
   largest_bytes       INTEGER NOT NULL,
   lifetime_ns         INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE site_sample( -- of a sampled recording (meta sample_bytes): the size of each block of a site. Where there is a
+                          -- row, the site's numbers are estimates, that of its largest block apart (docs/sampling.md)
+  site_id      INTEGER PRIMARY KEY REFERENCES site,
+  size_bytes   INTEGER NOT NULL,
+  count_spread REAL NOT NULL,   -- the variance of a count of them is count * count_spread
+  excess_bytes INTEGER NOT NULL -- what each stands for beside itself: the variance of a sum of their bytes is bytes * excess_bytes
+) STRICT;
+
+CREATE TABLE account_spread( -- of a row of account, in a sampled recording: the variances of its estimates; those of bytes in
+                             -- units of meta sample_bytes, those of counts in parts of 1/256. No row: not known
+  scope              TEXT NOT NULL,
+  key_id             INTEGER NOT NULL,
+  inclusive          INTEGER NOT NULL,
+  device_id          INTEGER NOT NULL REFERENCES device,
+  kind               TEXT NOT NULL,
+  alloc_count        INTEGER NOT NULL,
+  alloc_bytes        INTEGER NOT NULL,
+  free_count         INTEGER NOT NULL,
+  free_bytes         INTEGER NOT NULL,
+  at_peak_bytes      INTEGER NOT NULL,
+  at_peak_count      INTEGER NOT NULL,
+  at_kind_peak_bytes INTEGER NOT NULL,
+  end_bytes          INTEGER NOT NULL,
+  end_count          INTEGER NOT NULL,
+  PRIMARY KEY(scope, inclusive, device_id, kind, key_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE left_out( -- heap blocks below meta least_bytes, which are in no other table: 2^(log2_size) <= size < 2^(log2_size + 1); size 0 is class -1
+  log2_size   INTEGER PRIMARY KEY,
+  alloc_count INTEGER NOT NULL,
+  alloc_bytes INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE teardown( -- processes whose interpreter (Python) took itself down before they ended; what was live where that

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 12
+#define WIRE_VERSION 13
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -38,6 +38,14 @@
 #define WIRE_POLICY_MAX  8000u /* bytes of a POLICY's text */
 
 #define WIRE_LINE _Alignas(64)
+
+/* A sampled recording: a heap block of s bytes is recorded with probability 1 - exp(-s / sample_bytes), one of at least
+ * this many bytes always. */
+static inline uint64_t wire_sample_always(uint64_t sample_bytes)
+{
+    return sample_bytes * 8;
+}
+#define WIRE_SAMPLE_MOST (1ull << 32) /* of sample_bytes */
 
 /* control.flags */
 #define WIRE_CLOCK_TSC   1u /* stamps are rdtsc; otherwise CLOCK_MONOTONIC nanoseconds */
@@ -74,11 +82,14 @@ struct wire_control {
     uint32_t ring_count; /* <= WIRE_RINGS */
     uint32_t ring_words;
     uint32_t proc_count;
-    uint32_t depth_max;                  /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
-    uint64_t sample_interval;            /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
-    uint64_t free_least_bytes;           /* WIRE_FREE_STACKS: of a heap's blocks, those that can hold so many */
-    uint64_t total_bytes;                /* size of the memfd */
-    uint32_t uid;                        /* that the collector runs as */
+    uint32_t depth_max;        /* frames kept of a stack; deeper ones are cut with WIRE_STACK_CUT */
+    uint64_t sample_interval;  /* stamps between two WIRE_HEAP_SAMPLE: 10 ms; 0: none at all */
+    uint64_t free_least_bytes; /* WIRE_FREE_STACKS: of a heap's blocks, those that can hold so many */
+    uint64_t total_bytes;      /* size of the memfd */
+    uint32_t uid;              /* that the collector runs as */
+    uint64_t sample_bytes;     /* the mean between two sampled blocks of the heap; 0: all are recorded */
+    uint64_t least_bytes;      /* smaller blocks of the heap are not recorded, but counted (wire_left) */
+    uint64_t sample_seed;
     char library_path[WIRE_PATH_MAX];    /* absolute: what LD_PRELOAD must hold in children */
     char session_path[WIRE_SESSION_MAX]; /* what MEMPROF_SESSION must hold in them */
 
@@ -93,11 +104,12 @@ struct wire_control {
                                       FUTEX_WAKE */
     WIRE_LINE uint64_t free_rings; /* head of the list of free rings: tag (32) | index + 1 (32), 0 in the low half:
                                       empty. Programs pop, the collector pushes; the tag counts both */
-    WIRE_LINE uint64_t rings_refused; /* threads that found no ring; programs add */
-    uint64_t procs_refused;           /* processes that found no slot; programs add */
-    uint64_t procs_disowned;          /* processes that found a ring of theirs given back; programs add */
-    WIRE_LINE uint64_t spawns_begun;  /* places taken in spawns, which is used in turn; programs add */
-    uint64_t spawns_told;             /* places filled; programs add */
+    WIRE_LINE uint64_t rings_refused;  /* threads that found no ring; programs add */
+    uint64_t procs_refused;            /* processes that found no slot; programs add */
+    uint64_t procs_disowned;           /* processes that found a ring of theirs given back; programs add */
+    WIRE_LINE uint64_t sample_threads; /* that drew random numbers; programs add */
+    WIRE_LINE uint64_t spawns_begun;   /* places taken in spawns, which is used in turn; programs add */
+    uint64_t spawns_told;              /* places filled; programs add */
     struct wire_spawn spawns[WIRE_SPAWNS];
 };
 
@@ -232,7 +244,7 @@ enum wire_wish {
     WIRE_WISH_HOLDINGS, /* what the process pid has of GPUs, up to when the request is seen: in holdings */
     WIRE_WISH_YIELDED,  /* pid gave its GPUs back. text: struct wire_given, some of them */
     WIRE_WISH_RESTORED, /* ... and has them again */
-    WIRE_WISH_ROTATE, /* a file of what was recorded so far */
+    WIRE_WISH_ROTATE,   /* a file of what was recorded so far */
     WIRE_WISH_COUNT
 };
 enum wire_reply {
@@ -281,6 +293,14 @@ struct wire_answer {
     uint32_t answered;        /* futex word: number of the newest SYNC that is counted; collector only, as the rest */
     uint32_t is_known;        /* there is such a device; else there are no figures */
     struct wire_figures figures;
+};
+
+/* What a ring's threads, one after the other, left out for its size: class 0 is 0 bytes, class n those from 2^(n-1) on.
+ * Never set back. By the ring's thread only. */
+#define WIRE_LEFT_CLASSES 48u
+struct wire_left {
+    WIRE_LINE uint64_t count[WIRE_LEFT_CLASSES];
+    uint64_t bytes[WIRE_LEFT_CLASSES];
 };
 
 /* flags of a SYNC */
@@ -395,8 +415,9 @@ enum wire_mark {
 #define WIRE_PROCS_OFFSET   WIRE_ROUND(sizeof(struct wire_control))
 #define WIRE_HEADERS_OFFSET (WIRE_PROCS_OFFSET + WIRE_ROUND(WIRE_PROCS * sizeof(struct wire_proc)))
 #define WIRE_DESK_OFFSET    (WIRE_HEADERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_ring)))
-#define WIRE_ANSWERS_OFFSET (WIRE_DESK_OFFSET + WIRE_ROUND(sizeof(struct wire_desk))) /* one a ring */
-#define WIRE_DATA_OFFSET    (WIRE_ANSWERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_answer)))
+#define WIRE_ANSWERS_OFFSET (WIRE_DESK_OFFSET + WIRE_ROUND(sizeof(struct wire_desk)))                   /* one a ring */
+#define WIRE_LEFT_OFFSET    (WIRE_ANSWERS_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_answer))) /* one a ring */
+#define WIRE_DATA_OFFSET    (WIRE_LEFT_OFFSET + WIRE_ROUND(WIRE_RINGS * sizeof(struct wire_left)))
 #define WIRE_TOTAL_BYTES    (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_RING_WORDS * 8)
 
 /* Hooked functions: the hook number of a record. */

@@ -150,33 +150,34 @@ const app = {
   /* One sentence: what the figures below are, and from which instants they come. */
   tell() {
     const s = this.selection, name = model.core.devices[this.device].name + (this.kind >= 0 ? ' ' + model.m.kinds[this.kind] : ''), out = [], t = model.instants.time;
+    const sampled = 'Estimated from a sample of the heap\u2019s blocks, one for each ' + bytes(model.core.sample_bytes) + ' allocated; \u00b1: at most, in 95 of 100 recordings.';
     const strong = (text) => out.push(el('strong', {}, text)), say = (text) => out.push(text), from = (text) => out.push(el('span', { class: 'from' }, text));
     if (s.moment === 'peak' && model.core.merged) {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       say(' on ' + name + ' as the sum of the peaks of ' + plural(model.core.merged, 'recording', 'recordings') + '. ');
       from('Each one had its peak at an instant of its own.');
     } else if (s.moment === 'peak' && model.core.is_profile) {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       say(' live on ' + name + ' at its peak, as the imported profile says it, or else when that was written. ');
     } else if (s.moment === 'peak') {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       say(' live on ' + name + ' at its peak' + (s.shown ? ', ' + this.clock(s.shown.at) : '') + '. ');
-      from('Exact to the event.');
+      from(model.core.sample_bytes ? sampled : 'Exact to the event.');
     } else if (s.moment === 'end') {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       say(' on ' + name + ' still live when its process ended. ');
-      from('Exact.');
+      from(model.core.sample_bytes ? sampled : 'Exact.');
     } else if (s.moment === 'run') {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       say(' allocated on ' + name + ' in the whole run. ');
-      from('Exact.');
+      from(model.core.sample_bytes ? sampled : 'Exact.');
     } else if (s.moment === 'instant') {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       say(' live on ' + name + ' at ' + this.clock(t[s.instant]) + '. ');
       const early = s.asked - t[s.instant], label = this.instantName(s.instant);
-      from((early > 0 ? 'Figures of the stored instant ' + instant(early) + ' before the one that you chose (' + instant(s.asked) + ')' : 'A stored instant') + (label ? ': ' + label : '') + '; exact there.');
+      from((early > 0 ? 'Figures of the stored instant ' + instant(early) + ' before the one that you chose (' + instant(s.asked) + ')' : 'A stored instant') + (label ? ': ' + label : '') + (model.core.sample_bytes ? '. ' + sampled : '; exact there.'));
     } else {
-      strong(bytes(this.total));
+      strong(tables.estimated(this.total));
       const range = model.core.open_range;
       const during = range && range.name && s.asked.from === range.from && s.asked.to === range.to ? ' during ' + range.name + ',' : '';
       say(' allocated on ' + name + during + ' from ' + instant(t[s.from]) + ' to ' + instant(t[s.to]) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');

@@ -10,6 +10,15 @@ function placeSpan(at) {
 
 const tables = {
   tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, first: null, rows: [], nothing: 'Nothing here.',
+  /* What a sampled recording can be off by at most, in per cent, in 95 of 100. */
+  margin(value) {
+    const mean = model.core.sample_bytes;
+    if (!mean || !(value > 0) || model.core.devices[app.device].name !== 'host') return '';
+    const p = 196 * Math.sqrt(mean / value);
+    return ' \u00b1' + (p < 10 ? p.toFixed(1) : Math.round(p)) + '%';
+  },
+  estimated(value) { return bytes(value) + this.margin(value); },
+
   tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries'], ['transfer', 'Transfers']],
 
   start() {
@@ -38,7 +47,7 @@ const tables = {
   /* What the detail is of: the row that was chosen; else the first one, so that the page opens on an answer. */
   current() { return this.chosen || this.first; },
 
-  isThere(tab) { return tab !== 'transfer' || this.transfers().length > 0; },
+  isThere(tab) { return tab === 'temporary' ? !model.core.sample_bytes : tab !== 'transfer' || this.transfers().length > 0; },
   /* A tab's columns and rows, and what is to be said of them. */
   make(tab) {
     const makers = { thread: 'threadRows', leak: 'leakRows', temporary: 'temporaryRows', transfer: 'transferRows' };
@@ -87,7 +96,7 @@ const tables = {
     const looked = model.core.resident, resident = view.point && looked && looked.differs && looked.is_near && run.resident_bytes ? model.sumSelf(scope, run.resident_bytes) : null;
     if (resident) c.push({ key: 'resident', label: 'Resident\nat ' + instant(looked.time), kind: 'bytes', title: 'On pages that were present then, at the highest resident memory that was looked at' });
     if (view.point) c.push({ key: 'allocs', label: 'Allocations', kind: 'count', title: 'Over the whole run' });
-    if (!resident) /* there is no room for both, and temporaries have a table of their own */
+    if (!resident && !model.core.sample_bytes) /* there is no room for both, and temporaries have a table of their own */
       c.push({ key: 'temporary', label: 'Temporary', kind: 'count', title: "Freed before their thread's next allocation" + (view.point ? ', over the whole run' : '') });
     if (view.point) c.push({ key: 'end', label: 'At the end', kind: 'bytes' });
     for (let key = 0; key < self.length; key++) {
@@ -104,7 +113,7 @@ const tables = {
   foldedNote(scope) {
     const f = model.core.folded;
     if (!f.folded_sites) return '';
-    return 'Own values are exact. ' + count(f.folded_sites) + ' of ' + plural(f.sites, 'stack', 'stacks') + ' are folded into their nearest shown caller, so "with callees" may miss up to their share'
+    return (model.core.sample_bytes ? '' : 'Own values are exact. ') + count(f.folded_sites) + ' of ' + plural(f.sites, 'stack', 'stacks') + ' are folded into their nearest shown caller, so "with callees" may miss up to their share'
       + (f.folded_lines ? '; ' + plural(f.folded_lines, 'small line is', 'small lines are') + ' one row' : '') + '. memprof report --by ' + scope + ' has every one.';
   },
 
@@ -166,6 +175,7 @@ const tables = {
   format(column, value) {
     if (column.kind === 'text') return value;
     if (value === null || value === undefined) return '-';
+    if (column.kind === 'bytes' && this.tab !== 'transfer' && ['self', 'callees', 'own', 'end', 'bytes'].includes(column.key)) return this.estimated(value);
     return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'change' ? signedCount(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : count(value);
   },
 
@@ -280,8 +290,8 @@ const tables = {
 
   facts(sites, line) {
     const s = model.m.sites, sum = (values) => sites.reduce((t, i) => t + values[i], 0);
-    const rows = [['At the peak', bytes(sum(s.at_peak_bytes)) + ' in ' + plural(sum(s.at_peak_count), 'block', 'blocks')], ['At the end', bytes(sum(s.end_bytes)) + ' in ' + plural(sum(s.end_count), 'block', 'blocks')],
-      ['Allocations', count(sum(s.alloc_count))], ['Allocated', bytes(sum(s.alloc_bytes))], ['Temporary', count(sum(s.temporary_count))],
+    const rows = [['At the peak', this.estimated(sum(s.at_peak_bytes)) + ' in ' + plural(sum(s.at_peak_count), 'block', 'blocks')], ['At the end', this.estimated(sum(s.end_bytes)) + ' in ' + plural(sum(s.end_count), 'block', 'blocks')],
+      ['Allocations', count(sum(s.alloc_count))], ['Allocated', this.estimated(sum(s.alloc_bytes))], ...(model.core.sample_bytes ? [] : [['Temporary', count(sum(s.temporary_count))]]),
       ['Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
     if (s.resident_bytes && model.core.resident.is_near) rows.splice(1, 0, ['Resident', bytes(sum(s.resident_bytes)) + ' at ' + instant(model.core.resident.time) + (sum(s.untouched_bytes) ? ', ' + bytes(sum(s.untouched_bytes)) + ' on no page' : '')]);
     const freed = sum(s.free_count);

@@ -7,7 +7,7 @@ _memprof() {
         return
     fi
     case ${COMP_WORDS[1]} in
-    run) options='--output --no-follow --aggregate --max-events --depth --torch-snapshot --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --no-symbols --paused --policy --quiet --no-heap-sample --help' ;;
+    run) options='--output --no-follow --aggregate --max-events --depth --torch-snapshot --torch-names --python-module --range --source --python-allocators --cuda-delivery --deepbind --no-symbols --paused --policy --sample --sample-seed --min-size --quiet --no-heap-sample --help' ;;
     report) options='--by --at --from --to --during --every --device --kind --top --sort --transfers --segments --names --plan --policy --inclusive --frames --skip --callers --process --native --python-only --warmup --json --csv --also-json --html --output --open --no-source --color --help' ;;
     lines) options='--from --to --during --every --func --file --columns --device --kind --top --skip --process --native --python-only --json --csv --also-json --color --help' ;;
     leaks) options='--by --at --from --to --during --device --kind --top --frames --skip --process --native --python-only --suppressions --all --error-exitcode --json --csv --color --help' ;;

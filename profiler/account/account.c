@@ -78,6 +78,7 @@ struct account *account_open(struct store *store, const struct account_options *
     struct account *a = xcalloc(1, sizeof *a);
     a->store = store;
     a->options = *options;
+    a->sampled.mean_bytes = options->sample_bytes;
     a->oom_least_bytes = UINT64_MAX;
     a->worker = worker_open();
     largest_open(&a->largest);
@@ -116,6 +117,7 @@ void account_close(struct account *a)
     }
     account_threads_close(a);
     sites_close(&a->sites);
+    sampled_close(&a->sampled);
     largest_close(&a->largest);
     touches_close(&a->touches);
     account_freed_close(a);
@@ -244,7 +246,7 @@ void account_reserved_change(struct account *a, struct device_account *d, struct
 void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change)
 {
     k->sampled_bytes += (uint64_t)change;
-    uint64_t least = k->sampled_bytes && k == d->kinds[KIND_heap] ? k->level.active_bytes : 0;
+    uint64_t least = k->sampled_bytes && k == d->kinds[KIND_heap] && !a->sampled.mean_bytes ? k->level.active_bytes : 0;
     uint64_t now = k->sampled_bytes > least ? k->sampled_bytes : least;
     account_reserved_change(a, d, k, (int64_t)(now - k->reserved_sampled_bytes));
     k->reserved_sampled_bytes = now;
@@ -291,8 +293,11 @@ static __attribute__((noinline)) void leave_rare(struct account *a, const struct
 
 /* The accounts of a block that dies; the live table is the caller's. */
 static inline __attribute__((always_inline)) void leave(struct account *a, const struct event *e, uint64_t word,
-                                                        const struct live_block *b)
+                                                        const struct live_block *b, const int is_sampled)
 {
+    const struct sample *sample = is_sampled ? sample_at(&a->sampled, b->site) : NULL;
+    const uint64_t count = sample ? sample_count(sample, b->key, b->time_ns) : 1;
+    const uint64_t each = sample ? sample->size_bytes : b->size;
     struct site *s = site_at(&a->sites, b->site);
     uint64_t size = b->size, lifetime_ns = a->now_ns - b->time_ns;
     const uint16_t pair = read_pair(&s->device);
@@ -310,27 +315,29 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     if (__builtin_expect(b->requested | b->named, 0))
         leave_rare(a, e, d, b);
-    level_drop(&d->level, size, 1);
-    level_drop(&k->level, size, 1);
+    level_drop(&d->level, size, count);
+    level_drop(&k->level, size, count);
     unsigned is_resized = (word >> 16 & 0xff) == CHUNK_realloc_free;
     if (!is_resized) /* else a step from the old size to the new one, as that comes */
         timeline_fall(d->timeline, d->level.active_bytes);
-    tally_free(&s->tally, size, lifetime_ns);
-    tally_free(thread_tally, size, lifetime_ns);
+    tally_free(&s->tally, size, count, lifetime_ns * count);
+    tally_free(thread_tally, size, count, lifetime_ns * count);
     lane->thread_device->live_bytes -= size;
-    unsigned temporary = b->requested ? b->temporary : !is_resized & (lane->thread->last_key == b->key);
+    unsigned temporary = is_sampled     ? 0
+                         : b->requested ? b->temporary
+                                        : !is_resized & (lane->thread->last_key == b->key);
     if (temporary) {
-        tally_temporary(&s->tally, size);
-        tally_temporary(thread_tally, size);
+        tally_temporary(&s->tally, size, count);
+        tally_temporary(thread_tally, size, count);
         k->temporary_bytes += size;
     }
-    histogram_free(&k->histogram, size, lifetime_ns, temporary);
+    histogram_free(&k->histogram, size, count, each, lifetime_ns, temporary);
     if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, -(int64_t)size);
-    else if (__builtin_expect(size >= ACCOUNT_MAPPED_LEAST, 0) && pair == HOST_HEAP)
+    else if (!is_sampled && __builtin_expect(size >= ACCOUNT_MAPPED_LEAST, 0) && pair == HOST_HEAP)
         account_large_block(a, d, k, e->process_id, b->key & LIVE_ADDRESS_MASK, size, -1);
-    if (largest_wants(&a->largest, size)) {
-        struct largest_block l = {.size_bytes = size,
+    if (largest_wants(&a->largest, each)) {
+        struct largest_block l = {.size_bytes = each,
                                   .lifetime_ns = lifetime_ns,
                                   .address = b->key & LIVE_ADDRESS_MASK,
                                   .alloc_ns = b->time_ns,
@@ -364,11 +371,12 @@ static __attribute__((noinline)) void replace(struct account *a, const struct ev
     if (account_part_of(p, b))
         account_part_leave(a, &part, p, b);
     else
-        leave(a, &part, e->process_id | (uint64_t)CHUNK_free << 16, b);
+        leave(a, &part, e->process_id | (uint64_t)CHUNK_free << 16, b, a->sampled.mean_bytes != 0);
     a->counts.live_blocks--;
 }
 
-static inline void apply_alloc(struct account *a, const struct event *e, const struct place *place)
+static inline __attribute__((always_inline)) void apply_alloc(struct account *a, const struct event *e,
+                                                              const struct place *place, const int is_sampled)
 {
     struct process_account *p = a->processes[e->process_id];
     if (__builtin_expect(!p, 0))
@@ -380,9 +388,19 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     if (__builtin_expect(size >= a->oom_least_bytes, 0))
         account_oom_had(a, e);
 
-    uint32_t site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
-    struct site *s = site_at(&a->sites, site_id);
     const uint16_t pair = read_pair(&e->device);
+    uint32_t site_id;
+    uint64_t count = 1;
+    const uint64_t each = size;
+    if (is_sampled && pair == HOST_HEAP) {
+        site_id = sampled_site(&a->sampled, &a->sites, e);
+        const struct sample *sample = sample_at(&a->sampled, site_id);
+        count = sample_count(sample, place->key, a->now_ns);
+        size = sample->bytes < LIVE_SIZE_MAX ? sample->bytes : LIVE_SIZE_MAX;
+    } else {
+        site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
+    }
+    struct site *s = site_at(&a->sites, site_id);
     const struct account_lane *lane = find_lane(a, e->thread_id, pair);
     struct device_account *d = lane->device;
     struct kind_account *k = lane->kind;
@@ -405,10 +423,10 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
     if (thread_tally->generation != d->generation)
         account_thread_touch(a, e->thread_id, t, pair >> 8);
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
-    d->alloc_count++;
+    d->alloc_count += count;
     d->alloc_bytes += size;
-    level_add(&d->level, size, a->now_ns, a->event_count + 1);
-    level_add(&k->level, size, a->now_ns, a->event_count + 1);
+    level_add(&d->level, size, count, a->now_ns, a->event_count + 1);
+    level_add(&k->level, size, count, a->now_ns, a->event_count + 1);
     if (__builtin_expect(d->level.active_bytes > d->watch_bytes, 0))
         account_watch(a, d);
     timeline_rise(d->timeline, a->now_ns, d->level.active_bytes);
@@ -416,20 +434,20 @@ static inline void apply_alloc(struct account *a, const struct event *e, const s
         timeline_fall(d->timeline, d->level.active_bytes); /* it may be smaller */
     if (__builtin_expect(pair == HOST_MAP, 0))
         account_reserved_change(a, d, k, (int64_t)size);
-    else if (__builtin_expect(size >= ACCOUNT_MAPPED_LEAST, 0) && pair == HOST_HEAP)
+    else if (!is_sampled && __builtin_expect(size >= ACCOUNT_MAPPED_LEAST, 0) && pair == HOST_HEAP)
         account_large_block(a, d, k, e->process_id, place->key & LIVE_ADDRESS_MASK, size, 1);
-    else if (__builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))
+    else if (!is_sampled && __builtin_expect(k->level.active_bytes > k->reserved_sampled_bytes && k->sampled_bytes, 0))
         account_reserved_sampled(a, d, k, 0); /* grown since the last sample: at least what is active is held */
-    tally_alloc(&s->tally, size, d);
+    tally_alloc(&s->tally, size, count, each, d);
     uint64_t live = tally_live_bytes(&s->tally);
     if (live > s->chunk_high_bytes)
         s->chunk_high_bytes = live;
-    tally_alloc(thread_tally, size, d);
+    tally_alloc(thread_tally, size, count, each, d);
     t->live_bytes += size;
     if (t->live_bytes > t->own_peak_bytes)
         t->own_peak_bytes = t->live_bytes;
-    histogram_alloc(&k->histogram, size);
-    k->realloc_count += e->op == EVENT_REALLOC_ALLOC;
+    histogram_alloc(&k->histogram, size, count, each);
+    k->realloc_count += e->op == EVENT_REALLOC_ALLOC ? count : 0;
     keep(a, event_word(e), place->key & LIVE_ADDRESS_MASK, size, site_id, e->thread_id);
 }
 
@@ -456,7 +474,8 @@ static __attribute__((noinline)) void free_unknown(struct account *a, const stru
         account_unmatched(a, e);
 }
 
-static inline void apply_free(struct account *a, const struct event *e, const struct place *place)
+static inline __attribute__((always_inline)) void apply_free(struct account *a, const struct event *e,
+                                                             const struct place *place, const int is_sampled)
 {
     const struct process_account *p = a->processes[e->process_id];
     struct live_block *b = p ? live_find(p->live, place->key, place->hash) : NULL;
@@ -466,7 +485,7 @@ static inline void apply_free(struct account *a, const struct event *e, const st
         free_unknown(a, e);
         return;
     }
-    leave(a, e, event_word(e), b);
+    leave(a, e, event_word(e), b, is_sampled);
     live_remove(p->live, b);
     a->counts.live_blocks--;
 }
@@ -642,7 +661,8 @@ static inline __attribute__((always_inline)) void look_for_site(struct account *
     }
 }
 
-void account_events(struct account *a, const struct event *events, size_t count)
+static inline __attribute__((always_inline)) void apply_all(struct account *a, const struct event *events, size_t count,
+                                                            const int is_sampled)
 {
     struct place places[AHEAD_RING];
     const int is_far = a->counts.live_blocks > NEAR_BLOCKS || a->sites.count > NEAR_SITES;
@@ -665,14 +685,27 @@ void account_events(struct account *a, const struct event *events, size_t count)
         a->now_ns = e->time_ns > a->now_ns ? e->time_ns : a->now_ns;
         if (is_birth(e)) {
             if (place->key & LIVE_ADDRESS_MASK)
-                apply_alloc(a, e, place);
+                apply_alloc(a, e, place, is_sampled);
         } else if (e->op == EVENT_FREE || e->op == EVENT_REALLOC_FREE) {
-            apply_free(a, e, place);
+            apply_free(a, e, place, is_sampled);
         } else {
             apply_rare(a, e);
         }
     }
 #undef PLACE
+}
+
+static __attribute__((noinline)) void apply_sampled(struct account *a, const struct event *events, size_t count)
+{
+    apply_all(a, events, count, 1);
+}
+
+void account_events(struct account *a, const struct event *events, size_t count)
+{
+    if (__builtin_expect(a->sampled.mean_bytes != 0, 0))
+        apply_sampled(a, events, count);
+    else
+        apply_all(a, events, count, 0);
     if (work_is_done(&a->job.work))
         account_chunk_stored(a);
 }

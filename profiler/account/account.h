@@ -15,9 +15,10 @@ struct store;
 struct account;
 
 struct account_options {
-    int aggregate;       /* keep no events */
-    uint64_t max_events; /* keep the last N (whole chunks); 0: all */
-    int is_snapshot;     /* what is live at the end goes on living: the timeline does not fall there */
+    int aggregate;         /* keep no events */
+    uint64_t max_events;   /* keep the last N (whole chunks); 0: all */
+    uint64_t sample_bytes; /* blocks of the host's heap are samples, one for so many bytes; 0: all are there */
+    int is_snapshot;       /* what is live at the end goes on living: the timeline does not fall there */
 };
 
 struct account *account_open(struct store *store, const struct account_options *options);

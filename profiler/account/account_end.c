@@ -27,7 +27,10 @@ static void count_teardown(void *context, const struct live_block *b)
     struct kind_account *k = d->kinds[s->kind];
     if (b->time_ns > x->began_ns)
         return;
+    const struct sample *sample = sample_at(&a->sampled, b->site);
     uint64_t bytes = x->sign * b->size, count = account_part_is_first(x->process, b) ? x->sign : 0;
+    if (sample)
+        count = x->sign * sample_count(sample, b->key, b->time_ns);
     struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
     site_mark_dirty(&a->sites, s, b->site); /* no event of the chunk, which has room for as many sites as events */
     account_thread_dirty(a, b->thread_id);
@@ -131,7 +134,8 @@ static void end_block(void *context, const struct live_block *b)
     struct site *s = site_at(&a->sites, b->site);
     struct device_account *d = a->devices[s->device];
     const struct part_block *block = account_part_of(x->process, b);
-    unsigned count = account_part_is_first(x->process, b) != 0;
+    const struct sample *sample = sample_at(&a->sampled, b->site);
+    uint64_t count = sample ? sample_count(sample, b->key, b->time_ns) : account_part_is_first(x->process, b) != 0;
     if (!s->ending_count) /* the first part of a block counts */
         *ARRAY_ADD(x->sites, x->site_count, x->site_capacity) = b->site;
     s->ending_count += count;
@@ -147,7 +151,7 @@ static void end_block(void *context, const struct live_block *b)
         account_thread_touch(a, b->thread_id, t, s->kind);
     tally_end(tally, b->size, count);
     t->live_bytes -= b->size;
-    uint64_t size = block ? block->size_bytes : b->size;
+    uint64_t size = block ? block->size_bytes : sample ? sample->size_bytes : b->size;
     if (count && largest_wants(&a->largest, size)) {
         struct largest_block l = {.size_bytes = size,
                                   .lifetime_ns = a->now_ns - b->time_ns,

@@ -158,11 +158,11 @@ static void block_ends(struct account *a, const struct event *e, const struct li
     uint64_t lifetime_ns = a->now_ns - b->time_ns;
     struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
     if (temporary) {
-        tally_temporary(&s->tally, b->size);
-        tally_temporary(thread, b->size);
+        tally_temporary(&s->tally, b->size, 1);
+        tally_temporary(thread, b->size, 1);
         k->temporary_bytes += b->size;
     }
-    histogram_free(&k->histogram, block->size_bytes, lifetime_ns, temporary);
+    histogram_free(&k->histogram, block->size_bytes, 1, block->size_bytes, lifetime_ns, temporary);
     histogram_cut(&k->histogram, -block->size_bytes, lifetime_ns); /* the bytes were counted as they left */
     part_ends(k, block->size_bytes, b->size, temporary);
     if (largest_wants(&a->largest, block->size_bytes)) {

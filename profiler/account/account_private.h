@@ -15,6 +15,7 @@
 #include "largest.h"
 #include "live.h"
 #include "names.h"
+#include "sampled.h"
 #include "segment.h"
 #include "site.h"
 #include "tally.h"
@@ -143,6 +144,7 @@ struct account {
     uint32_t *dirty_threads;
     uint32_t dirty_thread_count, dirty_thread_capacity;
     struct site_table sites;
+    struct sampled sampled;
     struct largest largest;
     struct touches touches;
     struct names names;

@@ -134,6 +134,7 @@ void account_write(struct account *a, int last)
         peaks_moved |= epochs != d->written_epochs;
         d->written_epochs = epochs;
     }
+    sampled_write(&a->sampled, a->store);
     sites_write(&a->sites, a->store, a->devices, ACCOUNT_DEVICES, peaks_moved, last);
     for (unsigned i = 0; i < ACCOUNT_DEVICES; i++)
         if (a->devices[i])

@@ -33,10 +33,11 @@ static inline unsigned histogram_class(uint64_t value)
     return 63 - (unsigned)__builtin_clzll(value << 1 | 1);
 }
 
-static inline void histogram_alloc(struct histogram *h, uint64_t size)
+/* So many blocks of each bytes, size in all. */
+static inline void histogram_alloc(struct histogram *h, uint64_t size, uint64_t count, uint64_t each)
 {
-    struct size_class *c = &h->sizes[histogram_class(size)];
-    c->alloc_count++;
+    struct size_class *c = &h->sizes[histogram_class(each)];
+    c->alloc_count += count;
     c->alloc_bytes += size;
 }
 
@@ -48,14 +49,15 @@ static inline void histogram_undo(struct histogram *h, uint64_t size)
     c->alloc_bytes -= size;
 }
 
-static inline void histogram_free(struct histogram *h, uint64_t size, uint64_t lifetime_ns, unsigned temporary)
+static inline void histogram_free(struct histogram *h, uint64_t size, uint64_t count, uint64_t each,
+                                  uint64_t lifetime_ns, unsigned temporary)
 {
-    struct size_class *c = &h->sizes[histogram_class(size)];
+    struct size_class *c = &h->sizes[histogram_class(each)];
     struct lifetime_class *l = &h->lifetimes[histogram_class(lifetime_ns)];
-    c->free_count++;
-    c->temporary_count += temporary;
-    c->lifetime_ns += lifetime_ns;
-    l->free_count++;
+    c->free_count += count;
+    c->temporary_count += temporary ? count : 0;
+    c->lifetime_ns += lifetime_ns * count;
+    l->free_count += count;
     l->free_bytes += size;
 }
 

@@ -136,10 +136,12 @@ static inline void tally_save(struct tally *t, const struct device_account *d, c
     t->generation = d->generation;
 }
 
-/* After the device's own numbers have changed. */
-static inline void tally_alloc(struct tally *t, uint64_t size, const struct device_account *d)
+/* After the device's own numbers have changed. A block of size bytes, or (of a sampled recording) that stands for so
+ * many bytes in so many blocks of `each`. */
+static inline void tally_alloc(struct tally *t, uint64_t size, uint64_t count, uint64_t each,
+                               const struct device_account *d)
 {
-    t->alloc_count++;
+    t->alloc_count += count;
     t->alloc_bytes += size;
     uint64_t live = t->alloc_bytes - t->left_bytes;
     if (live > t->own_peak_bytes)
@@ -148,24 +150,24 @@ static inline void tally_alloc(struct tally *t, uint64_t size, const struct devi
         t->active_peak_bytes = d->level.active_bytes;
     if (d->reserved.bytes > t->reserved_peak_bytes)
         t->reserved_peak_bytes = d->reserved.bytes;
-    if (size > t->largest_bytes)
-        t->largest_bytes = size;
+    if (each > t->largest_bytes)
+        t->largest_bytes = each;
 }
 
-static inline void tally_free(struct tally *t, uint64_t size, uint64_t lifetime_ns)
+static inline void tally_free(struct tally *t, uint64_t size, uint64_t count, uint64_t lifetime_ns)
 {
-    t->left_count++;
+    t->left_count += count;
     t->left_bytes += size;
     t->lifetime_ns += lifetime_ns;
 }
 
-static inline void tally_temporary(struct tally *t, uint64_t size)
+static inline void tally_temporary(struct tally *t, uint64_t size, uint64_t count)
 {
-    t->temporary_count++;
+    t->temporary_count += count;
     t->temporary_bytes += size;
 }
 
-static inline void tally_end(struct tally *t, uint64_t size, unsigned count)
+static inline void tally_end(struct tally *t, uint64_t size, uint64_t count)
 {
     t->left_count += count;
     t->left_bytes += size;
@@ -215,10 +217,10 @@ static inline int level_ends_peak(const struct level *l, uint64_t size)
     return l->at_peak && l->active_bytes + size <= l->peak_bytes;
 }
 
-static inline void level_add(struct level *l, uint64_t size, uint64_t time_ns, uint64_t event_count)
+static inline void level_add(struct level *l, uint64_t size, uint64_t count, uint64_t time_ns, uint64_t event_count)
 {
     l->active_bytes += size;
-    l->active_count++;
+    l->active_count += count;
     if (l->active_bytes > l->peak_bytes) {
         l->peak_bytes = l->active_bytes;
         l->peak_count = l->active_count;

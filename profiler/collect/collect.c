@@ -5,6 +5,7 @@
 #include "../../common/kind.h"
 #include "../finish/symbolize.h"
 #include "facts.h"
+#include "left_out.h"
 #include "program.h"
 
 #include <errno.h>
@@ -104,6 +105,7 @@ static void commit(struct collection *c)
     /* not now: events of before may come yet, and would be moved to the time that was written */
     account_flush(c->account, (uint64_t)clock_ns(&c->clock, state.merged));
     transfers_write(state.transfers, c->store);
+    left_out_write(&c->session, state.ring_end, c->store);
     stacks_write(c->stacks);
     account_counts(c->account, &counts);
     clock_refine(&c->clock, state.merged);
@@ -282,7 +284,7 @@ static void record(struct collection *c)
             c->uncommitted |= c->processes.total != c->sampled_total;
             c->sampled_total = c->processes.total;
             sample_rss(c);
-            words += resident_look(c->resident);
+            words += c->options->sample_bytes ? 0 : resident_look(c->resident); /* most blocks are not known */
             sample_devices(c);
         }
         c->sampled_leaving = state.leaving;
@@ -353,6 +355,7 @@ static void write_down(struct collection *c, struct facts *f)
         .unresolved_names = state.unresolved_names,
     };
     account_counts(c->account, &f->counts);
+    left_out_write(&c->session, state.ring_end, c->store);
     facts_read_losses(c->store, f);
     if (!store_failed(c->store, NULL))
         facts_end(c->store, f);

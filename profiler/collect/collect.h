@@ -28,8 +28,11 @@ struct collect_options {
     int free_stacks;                       /* who frees, of a heap's blocks those that can hold so many: */
     uint64_t free_least_bytes;
     struct rotate_options rotate;
-    int quiet;       /* no closing lines on stderr */
-    int is_required; /* a program that cannot be recorded is an error, not run without */
+    uint64_t sample_bytes; /* mean between two sampled blocks of the heap; 0: all are recorded */
+    uint64_t sample_seed;
+    uint64_t least_bytes; /* smaller blocks of the heap are counted alone */
+    int quiet;            /* no closing lines on stderr */
+    int is_required;      /* a program that cannot be recorded is an error, not run without */
 };
 
 struct collect_result {

@@ -74,12 +74,16 @@ int collect_open_parts(struct collection *c, struct error *err)
         .has_orders = o->policy_has_orders,
         .free_stacks = o->free_stacks,
         .free_least_bytes = o->free_least_bytes,
+        .sample_bytes = o->sample_bytes,
+        .least_bytes = o->least_bytes,
+        .sample_seed = o->sample_seed,
         .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
     };
     rc = session_open(&c->session, &session, err);
     if (rc == 0) {
         c->stacks = stacks_open(c->store);
-        struct account_options account = {.aggregate = o->aggregate, .max_events = o->max_events};
+        struct account_options account = {
+            .aggregate = o->aggregate, .max_events = o->max_events, .sample_bytes = o->sample_bytes};
         c->account = account_open(c->store, &account);
     }
     return rc;

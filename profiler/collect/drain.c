@@ -40,6 +40,7 @@ struct drain *drain_open(struct session *session, struct store *store, struct cl
     d->rings = xcalloc(WIRE_RINGS, sizeof *d->rings);
     d->heap = xcalloc(WIRE_RINGS, sizeof *d->heap);
     d->settle = clock_ticks(clock, SETTLE_NS);
+    d->lacks_blocks = session->control->sample_bytes || session->control->least_bytes;
     device_rows_open(&d->device_rows, store);
     return d;
 }
@@ -63,6 +64,7 @@ struct drain_state drain_state(struct drain *d)
                                 .merged = d->merged,
                                 .pressure = d->pressure,
                                 .leaving = d->leaving,
+                                .ring_end = d->ring_end,
                                 .bad_rings = d->bad_rings,
                                 .bad_records = d->bad_records,
                                 .unknown_stacks = d->unknown_stacks,
@@ -174,14 +176,14 @@ static inline __attribute__((always_inline)) const uint64_t *record_at(const uin
 
 static uint8_t unknown_frees(const struct drain *d, const struct process *p)
 {
-    return (uint8_t)((p->inherited ? EVENT_OF_CHILD : 0) | (d->was_paused ? EVENT_MAYBE_UNSEEN : 0));
+    return (uint8_t)((p->inherited ? EVENT_OF_CHILD : 0) | (d->lacks_blocks ? EVENT_MAYBE_UNSEEN : 0));
 }
 
 void drain_pause(struct drain *d, int is_paused)
 {
     drain_flush(d);
     d->is_paused = is_paused != 0;
-    d->was_paused |= d->is_paused;
+    d->lacks_blocks |= d->is_paused;
 }
 
 void drain_free_stacks(struct drain *d)

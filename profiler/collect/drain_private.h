@@ -84,9 +84,10 @@ struct drain {
     uint64_t adopt_retry_ns, adopt_fast_until_ns;
     uint32_t pressure; /* words of the fullest ring when this round began */
     uint8_t is_last;   /* the recording ends: nothing waits */
-    uint8_t is_paused, was_paused;
-    uint8_t free_stacks; /* deaths say who did them */
-    uint32_t leaving;    /* processes whose end is awaited: come back soon */
+    uint8_t is_paused;
+    uint8_t lacks_blocks; /* it was, or the recording is thinned */
+    uint8_t free_stacks;  /* deaths say who did them */
+    uint32_t leaving;     /* processes whose end is awaited: come back soon */
     uint32_t thread_rows;
     struct span {
         uint64_t id;

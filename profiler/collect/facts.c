@@ -110,6 +110,14 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     store_meta_int(store, "page_bytes", sysconf(_SC_PAGESIZE));
     meta_bounds(store);
     store_meta_text(store, "clock", clock->use_tsc ? "tsc" : "monotonic");
+    if (options->sample_bytes) {
+        store_meta_int(store, "sample_bytes", (int64_t)options->sample_bytes);
+        store_meta_int(store, "sample_seed", (int64_t)options->sample_seed);
+    }
+    if (options->least_bytes)
+        store_meta_int(store, "least_bytes", (int64_t)options->least_bytes);
+    if (options->sample_bytes || options->least_bytes)
+        store_needs(store, DB_SCHEMA_SAMPLED);
     store_meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
     store_meta_text(store, "forked_heap", "blocks");
     store_meta_int(store, "collector_pid", getpid());
@@ -158,7 +166,7 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
          "free of an address that is no live block", 0, "freed twice, or of allocations that were not seen"},
         {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
          "free of a parent's block in a forked child", 0, NULL},
-        {"unseen_free", "frees of blocks that a pause of the recording left out", f->counts.unseen_frees,
+        {"unseen_free", "frees of blocks that the recording left out", f->counts.unseen_frees,
          "free of a block that a pause of the recording left out", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
          f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,

@@ -53,6 +53,9 @@ static void fill_control(struct session *s, const struct session_options *option
     c->sample_interval = options->sample_interval;
     c->total_bytes = WIRE_TOTAL_BYTES;
     c->uid = geteuid();
+    c->sample_bytes = options->sample_bytes;
+    c->least_bytes = options->least_bytes;
+    c->sample_seed = options->sample_seed;
     snprintf(c->library_path, sizeof c->library_path, "%s", options->library);
     snprintf(c->session_path, sizeof c->session_path, "/proc/%d/fd/%d", (int)getpid(), s->fd);
     for (uint32_t i = 0; i < c->ring_count; i++)

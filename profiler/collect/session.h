@@ -32,8 +32,9 @@ struct session_options {
     int has_orders;  /* a policy may give programs orders: each has its thread for them from its start */
     int free_stacks; /* who frees is recorded; of a heap's blocks those that can hold so many: */
     uint64_t free_least_bytes;
-    uint64_t sample_interval; /* stamps between two samples of the heap; 0: none */
-    uint32_t ring_count;      /* at most; 0: WIRE_RINGS */
+    uint64_t sample_bytes, least_bytes, sample_seed; /* as of wire_control */
+    uint64_t sample_interval;                        /* stamps between two samples of the heap; 0: none */
+    uint32_t ring_count;                             /* at most; 0: WIRE_RINGS */
 };
 
 int session_open(struct session *s, const struct session_options *options, struct error *err);

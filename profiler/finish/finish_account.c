@@ -426,6 +426,26 @@ static int collect(struct account_pass *p, struct error *err)
     return walk(p);
 }
 
+/* Of a sampled recording: the sums of the variances, by the same keys. */
+static int spread(struct model *m, struct error *err)
+{
+    int64_t *was = NULL;
+    int rc = m->is_self_only ? 0 : account_spread_begin(m, &was, err);
+    if (!was)
+        return rc;
+    struct account_pass p = {.m = m};
+    open_pass(&p);
+    rc = collect(&p, err);
+    if (rc == 0) {
+        out_keys(&p);
+        rc = account_write_spread(&p, err);
+    }
+    close_pass(&p);
+    free(m->stats);
+    m->stats = was;
+    return rc;
+}
+
 int model_accounts(struct model *m, struct error *err)
 {
     struct account_pass p = {.m = m};
@@ -447,5 +467,5 @@ int model_accounts(struct model *m, struct error *err)
     if (rc == 0)
         rc = note_incomplete(m->db, incomplete, err);
     close_pass(&p);
-    return rc;
+    return rc ? rc : spread(m, err);
 }

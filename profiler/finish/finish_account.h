@@ -106,5 +106,11 @@ void account_self_keys(const struct account_pass *p, const struct model_site *si
 int account_sum_selves(struct account_pass *p, struct error *err);
 /* finish_account_write.c: the rows of the table, and those of resident_account. */
 int account_write_rows(struct account_pass *p, struct error *err);
+/* finish_account_spread.c: the same of account_spread, of a pass over variances. */
+void account_bind_key(const struct account_pass *p, const struct out_row *o, sqlite3_stmt *s);
+int account_write_spread(const struct account_pass *p, struct error *err);
+/* Takes the statistics of the sites for their variances; what they were is the caller's, to be given back. NULL: the
+ * recording is not sampled, or err. */
+int account_spread_begin(struct model *m, int64_t **was, struct error *err);
 
 #endif

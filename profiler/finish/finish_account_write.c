@@ -78,7 +78,7 @@ static const char scanned_sql[] = "INSERT OR REPLACE INTO resident_account(scope
 #undef STAT
                                   ")";
 
-static void bind_key(const struct account_pass *p, const struct out_row *o, sqlite3_stmt *s)
+void account_bind_key(const struct account_pass *p, const struct out_row *o, sqlite3_stmt *s)
 {
     sqlite3_bind_text(s, 1, scope_names[o->scope], -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 2, o->key_id);
@@ -102,7 +102,7 @@ static int write_scanned(struct account_pass *p, struct error *err)
         }
         if (!is_any)
             continue;
-        bind_key(p, o, s);
+        account_bind_key(p, o, s);
         rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
         sqlite3_reset(s);
     }

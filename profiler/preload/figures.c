@@ -242,7 +242,7 @@ int figures_ask(struct thread *t, struct figures_scope *scope)
         .live_count = f->scope[i].live_count,
         .peak_bytes = f->scope[i].peak_bytes,
     };
-    return !f->is_lost && !(pauses & 1) && pauses == f->scope[i].pauses;
+    return !thin.is_on && !f->is_lost && !(pauses & 1) && pauses == f->scope[i].pauses;
 }
 
 void figures_close(struct thread *t)

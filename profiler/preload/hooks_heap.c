@@ -33,6 +33,20 @@ static __attribute__((noinline)) void *born_in_pause(struct thread *t, void *p)
     return p;
 }
 
+/* The same where only some births are recorded, of one that is not left out. */
+static __attribute__((noinline)) void *born_apart(struct thread *t, struct unwind_state s, void *p, size_t size_bytes,
+                                                  unsigned hook, enum thread_entry entry)
+{
+    if (entry == ENTERED_PAUSED)
+        return born_in_pause(t, p);
+    if (unlikely(!p))
+        return failed(t, s, size_bytes, hook);
+    thin_lives(p);
+    record_alloc(t, s, p, size_bytes, hook);
+    thread_leave(t);
+    return p;
+}
+
 /* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets
  * it. */
 #define HOOK_ALLOC_UNLESS(refused, name, size_bytes, ...)                                                              \
@@ -40,9 +54,16 @@ static __attribute__((noinline)) void *born_in_pause(struct thread *t, void *p)
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(name);                                                                                                        \
-    enum thread_entry entry = thread_enter_birth(t, s);                                                                \
-    if (unlikely(entry != ENTERED))                                                                                    \
-        return entry == ENTER_NOT ? real.name(__VA_ARGS__) : born_in_pause(t, real.name(__VA_ARGS__));                 \
+    enum thread_entry entry = thread_enter_birth(t, s, (size_bytes));                                                  \
+    if (unlikely(entry == ENTER_NOT))                                                                                  \
+        return real.name(__VA_ARGS__);                                                                                 \
+    if (unlikely(entry != ENTERED)) {                                                                                  \
+        void *p = real.name(__VA_ARGS__);                                                                              \
+        if (!(p ? entry == ENTERED_LEFT_OUT : (refused)))                                                              \
+            return born_apart(t, s, p, (size_bytes), WIRE_HOOK_##name, entry);                                         \
+        thread_leave(t);                                                                                               \
+        return p;                                                                                                      \
+    }                                                                                                                  \
     void *p = real.name(__VA_ARGS__);                                                                                  \
     if (likely(p != NULL))                                                                                             \
         record_alloc(t, s, p, (size_bytes), WIRE_HOOK_##name);                                                         \
@@ -98,11 +119,15 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(posix_memalign);
-    enum thread_entry entry = thread_enter_birth(t, s);
+    enum thread_entry entry = thread_enter_birth(t, s, size);
     int code = real.posix_memalign(result, alignment, size);
     if (unlikely(entry != ENTERED)) {
-        if (entry == ENTERED_PAUSED)
-            born_in_pause(t, code ? NULL : *result);
+        if (entry == ENTER_NOT)
+            return code;
+        if (entry == ENTERED_PAUSED || (code ? code == ENOMEM : entry == ENTERED_CHOSEN))
+            born_apart(t, s, code ? NULL : *result, size, WIRE_HOOK_posix_memalign, entry);
+        else
+            thread_leave(t);
         return code;
     }
     if (likely(code == 0))
@@ -165,6 +190,38 @@ static inline __attribute__((always_inline)) void *resize(struct thread *t, stru
     return p;
 }
 
+/* Where only some blocks are recorded: the old one and the new one may be of them or not. */
+static __attribute__((noinline)) void *resize_thinned(struct thread *t, struct unwind_state s, void *old, size_t size,
+                                                      unsigned hook, enum thread_entry entry)
+{
+    int is_chosen = entry == ENTERED_CHOSEN, was_chosen = old && thin_dies(old);
+    uint32_t stack = is_chosen ? record_stack(t, s) : 0;
+    int is_told = (is_chosen || was_chosen) && record_room(t, 6);
+    uint64_t before = is_told ? record_begin(t) : 0;
+    void *p = real.realloc(old, size);
+    if (p ? is_chosen : size && was_chosen)
+        thin_lives(p ? p : old);
+    if (is_told && p && is_chosen) {
+        uint64_t after = clock_ordered(), at = record_reserve(t, 6);
+        record_word(t, at, before);
+        record_word(t, at + 1, WIRE_WORD1(WIRE_REALLOC, hook, (uint64_t)old));
+        record_word(t, at + 2, stack);
+        record_word(t, at + 3, size);
+        record_word(t, at + 4, (uint64_t)p);
+        record_word(t, at + 5, after);
+    } else if (is_told && was_chosen && (p || !size)) {
+        uint64_t at = record_reserve(t, 2);
+        record_word(t, at, before);
+        record_word(t, at + 1, WIRE_WORD1(WIRE_FREE, hook, (uint64_t)old));
+    }
+    if (is_told)
+        record_end(t);
+    if (unlikely(!p && size && entry != ENTERED_PAUSED))
+        return failed(t, s, size, hook);
+    thread_leave(t);
+    return p;
+}
+
 /* In a pause: what the old block was is told, where that may be of use, but not the new one. */
 static __attribute__((noinline)) void *resize_in_pause(struct thread *t, void *old, size_t size, unsigned hook)
 {
@@ -183,15 +240,21 @@ static __attribute__((noinline)) void *resize_in_pause(struct thread *t, void *o
     return born_in_pause(t, p);
 }
 
+static __attribute__((noinline)) void *resize_apart(struct thread *t, struct unwind_state s, void *old, size_t size,
+                                                    unsigned hook, enum thread_entry entry)
+{
+    return thin.is_on ? resize_thinned(t, s, old, size, hook, entry) : resize_in_pause(t, old, size, hook);
+}
+
 EXPORT void *realloc(void *old, size_t size)
 {
     struct thread *t = &self;
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(realloc);
-    enum thread_entry entry = thread_enter_birth(t, s);
+    enum thread_entry entry = thread_enter_birth(t, s, size);
     if (unlikely(entry != ENTERED))
-        return entry == ENTER_NOT ? real.realloc(old, size) : resize_in_pause(t, old, size, WIRE_HOOK_realloc);
+        return entry == ENTER_NOT ? real.realloc(old, size) : resize_apart(t, s, old, size, WIRE_HOOK_realloc, entry);
     return resize(t, s, old, size, WIRE_HOOK_realloc);
 }
 
@@ -201,17 +264,15 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(reallocarray);
-    enum thread_entry entry = thread_enter_birth(t, s);
     size_t bytes = product(count, size);
+    enum thread_entry entry = thread_enter_birth(t, s, bytes);
     if (unlikely(entry == ENTER_NOT))
         return real.reallocarray(old, count, size);
-    if (unlikely(entry == ENTERED_PAUSED)) /* what is refused leaves the old block as it is */
-        return bytes == SIZE_MAX ? born_in_pause(t, real.reallocarray(old, count, size))
-                                 : resize_in_pause(t, old, bytes, WIRE_HOOK_reallocarray);
     if (likely(bytes != SIZE_MAX))
-        return resize(t, s, old, bytes, WIRE_HOOK_reallocarray);
-    void *p = real.reallocarray(old, count, size); /* its own to refuse */
-    if (!p)
+        return likely(entry == ENTERED) ? resize(t, s, old, bytes, WIRE_HOOK_reallocarray)
+                                        : resize_apart(t, s, old, bytes, WIRE_HOOK_reallocarray, entry);
+    void *p = real.reallocarray(old, count, size); /* its own to refuse, which leaves the old block as it is */
+    if (!p && entry != ENTERED_PAUSED)
         return failed(t, s, bytes, WIRE_HOOK_reallocarray);
     thread_leave(t);
     return p;

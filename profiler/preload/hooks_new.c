@@ -27,6 +27,7 @@ struct new_call {
     struct unwind_state caller;
     size_t size_bytes;
     int is_paused;
+    int is_left_out;        /* of a thinned recording, that it has no birth in */
     struct new_call *outer; /* of this thread; a new-handler's or a signal handler's is an inner one */
     uint32_t depth;         /* of the thread, in it */
 };
@@ -74,7 +75,7 @@ static __attribute__((noinline)) uintptr_t call_new(operator_function *function,
 {
     __asm__ volatile(".cfi_personality 0x1b, new_left_by_exception"); /* 0x1b: relative, in 4 bytes */
     struct thread *t = &self;
-    struct new_call call = {s, a, entry == ENTERED_PAUSED, t->new_call, t->depth};
+    struct new_call call = {s, a, entry == ENTERED_PAUSED, entry == ENTERED_LEFT_OUT, t->new_call, t->depth};
     t->new_call = &call;
     barrier();
     void *p = (void *)function(a, b, c);
@@ -82,9 +83,11 @@ static __attribute__((noinline)) uintptr_t call_new(operator_function *function,
     left(t, &call);
     if (unlikely(call.is_paused))
         born_in_pause(p);
-    else if (likely(p))
+    else if (p && unlikely(entry == ENTERED_CHOSEN))
+        thin_lives(p);
+    if (likely(p && !call.is_paused && !call.is_left_out))
         record_alloc(t, s, p, a, WIRE_HOOK_operator_new);
-    else
+    else if (!p && !call.is_paused)
         record_oom(t, s, a, WIRE_HOOK_operator_new);
     thread_leave(t);
     if (unlikely(!p && !call.is_paused))
@@ -106,8 +109,7 @@ static uintptr_t call_delete(operator_function *function, uintptr_t a, uintptr_t
 
 static inline __attribute__((always_inline)) enum thread_entry enter_new(uintptr_t size_bytes, struct unwind_state s)
 {
-    (void)size_bytes;
-    return thread_enter_birth(&self, s);
+    return thread_enter_birth(&self, s, size_bytes);
 }
 
 static inline __attribute__((always_inline)) enum thread_entry enter_delete(uintptr_t block, struct unwind_state s)

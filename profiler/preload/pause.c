@@ -23,7 +23,7 @@ void pause_look(void)
 {
     if (likely(!(pauses() & 1)))
         return;
-    if (!change_gate(GATE_OPEN, GATE_PAUSED) && gate.on == GATE_WATCHED) {
+    if (!change_gate(gate_open(), GATE_PAUSED) && gate.on == GATE_WATCHED) {
         process.was_watched = 1;
         change_gate(GATE_WATCHED, GATE_PAUSED);
     }
@@ -43,7 +43,7 @@ static __attribute__((noinline)) void resume(void)
 {
     __atomic_store_n(&process.has_recorded, 1, __ATOMIC_RELAXED);
     int is_watched = process.free_stacks || (process.was_watched && !process.teardown_known);
-    change_gate(GATE_PAUSED, is_watched ? GATE_WATCHED : GATE_OPEN);
+    change_gate(GATE_PAUSED, is_watched ? GATE_WATCHED : gate_open());
 }
 
 uint32_t pause_now(void)

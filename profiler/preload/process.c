@@ -17,7 +17,7 @@ static uint32_t gate_guard(void)
     gate.own = 1;
     process.guard = NULL;
     if (sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK) == 0)
-        return process.free_stacks ? GATE_WATCHED : GATE_OPEN;
+        return process.free_stacks ? GATE_WATCHED : gate_open();
     char *page = sys_map(4096);
     if (page)
         sys_call(SYS_madvise, page, 4096, MADV_DONTFORK);
@@ -70,6 +70,10 @@ void process_attach(void)
     process.use_tsc = process.control->flags & WIRE_CLOCK_TSC;
     process.free_stacks = (process.control->flags & WIRE_FREE_STACKS) != 0;
     process.free_least_bytes = process.control->free_least_bytes;
+    if (!thin_start(process.control)) {
+        process.state = PROCESS_OFF;
+        return;
+    }
     process_start(WIRE_START_EXEC, 0, (int)sys_call(SYS_getppid, 0, 0, 0));
 }
 

@@ -9,6 +9,7 @@
 #include "../wire.h"
 #include "compiler.h"
 #include "sys.h"
+#include "thin.h"
 
 #include <sys/single_threaded.h>
 
@@ -22,6 +23,7 @@ enum gate_state {
     GATE_WATCHED, /* open, and each hook looks whether the program's interpreter has begun to take itself down, and
                      each free whether its stack is asked for */
     GATE_PAUSED,  /* open, but for births of blocks of the heap (pause.h) */
+    GATE_THINNED, /* open, but for most blocks of the heap (thin.h): GATE_OPEN is never the state of its process */
 };
 struct gate {
     uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
@@ -89,13 +91,19 @@ static inline uint64_t clock_ordered(void)
     return clock_now();
 }
 
+/* The state of its gate where nothing is the matter. */
+static inline uint32_t gate_open(void)
+{
+    return unlikely(thin.is_on) ? GATE_THINNED : GATE_OPEN;
+}
+
 /* Attaches this process if it may be recorded and is not yet; called by the constructor and by the first hook. */
 void process_attach(void) HIDDEN;
 /* From now on each hook looks whether the interpreter takes itself down. Where the gate is guarded they do anyway. */
 static inline void process_watch(void)
 {
-    uint32_t open = GATE_OPEN;
-    if (gate.on == GATE_OPEN && !process.teardown_known)
+    uint32_t open = gate_open();
+    if (gate.on == open && !process.teardown_known)
         __atomic_compare_exchange_n(&gate.on, &open, GATE_WATCHED, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 /* In a forked child: becomes a process of its own, or stops recording where children are not followed. libc_knows: made

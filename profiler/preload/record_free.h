@@ -15,7 +15,9 @@ enum thread_entry record_free_enter(struct thread *t, struct unwind_state s, con
 static inline __attribute__((always_inline)) enum thread_entry
 record_enter_death(struct thread *t, struct unwind_state s, const void *p, unsigned hook)
 {
-    return thread_enter_fast(t, s) ? ENTERED : record_free_enter(t, s, p, hook);
+    if (thread_enter_fast(t, s))
+        return ENTERED;
+    return thread_leaves_out_death(t, s, p) ? ENTERED_LEFT_OUT : record_free_enter(t, s, p, hook);
 }
 
 /* The end of a block with a stack that is known anyway; stamp: from record_begin, with room for 3 words. */

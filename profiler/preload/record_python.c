@@ -160,7 +160,7 @@ void record_python_teardown(struct thread *t, struct unwind_state s)
     uint32_t watched = GATE_WATCHED;
     process.teardown_known = 1;
     if (!process.free_stacks)
-        __atomic_compare_exchange_n(&gate.on, &watched, GATE_OPEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(&gate.on, &watched, gate_open(), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     unwind_stack(t->unwind, s, &stack);
     unwind_addresses(t->unwind, t->addresses);
     if (python_ends_program(t->addresses, stack.depth)) {

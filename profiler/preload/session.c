@@ -29,7 +29,7 @@ static int session_valid(const struct wire_control *c)
 {
     return c->magic == WIRE_MAGIC && c->version == WIRE_VERSION && c->ring_count <= WIRE_RINGS &&
            c->ring_words == WIRE_RING_WORDS && c->proc_count <= WIRE_PROCS && c->depth_max > 0 &&
-           c->depth_max <= WIRE_STACK_MAX;
+           c->depth_max <= WIRE_STACK_MAX && c->sample_bytes <= WIRE_SAMPLE_MOST;
 }
 
 /* The program is to have what it needs: then each thread maps its own ring. */
@@ -76,6 +76,11 @@ struct wire_desk *session_desk(void)
 struct wire_answer *session_answer(const struct wire_ring *ring)
 {
     return (struct wire_answer *)((char *)process.control + WIRE_ANSWERS_OFFSET) + (ring - ring_at(0));
+}
+
+struct wire_left *session_left(const struct wire_ring *ring)
+{
+    return (struct wire_left *)((char *)process.control + WIRE_LEFT_OFFSET) + (ring - ring_at(0));
 }
 
 /* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is

@@ -17,6 +17,8 @@ struct wire_ring *session_ring_pop(void) HIDDEN;
 /* The desk, and where the thread of a ring is answered there. */
 struct wire_desk *session_desk(void) HIDDEN;
 struct wire_answer *session_answer(const struct wire_ring *ring) HIDDEN;
+/* What the threads of a ring left out. */
+struct wire_left *session_left(const struct wire_ring *ring) HIDDEN;
 /* The data of a ring that the calling thread popped; NULL: no memory for it. Mapped for good. */
 uint64_t *session_ring_words(const struct wire_ring *ring) HIDDEN;
 

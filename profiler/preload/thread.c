@@ -110,6 +110,7 @@ int thread_attach(struct thread *t)
     t->limit = t->head;
     t->writing = 0;
     t->told_depth = 0;
+    t->thin_left = t->thin_is_ready = 0;
     if (t->unwind) /* a forked child keeps its parent's buffers, not what they remember */
         unwind_thread_init(t->unwind, stack_top((uint64_t)__builtin_frame_address(0)), process.control->depth_max);
     else
@@ -195,7 +196,8 @@ int thread_enter_slow(struct thread *t, struct unwind_state s)
 {
     if (unlikely(python_is_ending()))
         record_python_teardown(t, s);
-    if (likely((gate.on == GATE_WATCHED || gate.on == GATE_PAUSED) && t->depth == 0 && t->ring)) {
+    if (likely((gate.on == GATE_WATCHED || gate.on == GATE_PAUSED || gate.on == GATE_THINNED) && t->depth == 0 &&
+               t->ring)) {
         t->depth = 1;
         t->outer_sp = s.sp;
         barrier();
@@ -213,16 +215,35 @@ int thread_enter_slow(struct thread *t, struct unwind_state s)
     return t->depth ? enter_nested(t, s) : enter_first(t, s);
 }
 
-enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s)
+/* Of a thinned recording, where the gate is watched alone. */
+static inline int is_thinned_and_watched(void)
 {
+    return thin.is_on && gate.on == GATE_WATCHED && !python_is_ending();
+}
+
+enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s, uint64_t size_bytes)
+{
+    if (is_thinned_and_watched() && thread_passes_birth(t, s, size_bytes))
+        return ENTERED_LEFT_OUT;
     int is_paused = gate.on == GATE_PAUSED && pause_now();
     if (!thread_enter_slow(t, s))
         return ENTER_NOT;
-    return is_paused ? ENTERED_PAUSED : ENTERED;
+    if (is_paused)
+        return ENTERED_PAUSED;
+    if (likely(!thin.is_on))
+        return ENTERED;
+    return thin_chooses(t, size_bytes) ? ENTERED_CHOSEN : ENTERED_LEFT_OUT;
 }
 
 enum thread_entry thread_enter_death_slow(struct thread *t, struct unwind_state s, const void *p)
 {
+    if (is_thinned_and_watched() && thread_passes_death(t, s, p))
+        return ENTERED_LEFT_OUT;
+    if (unlikely(thin.is_on)) { /* which knows its blocks in a pause, too */
+        if (gate.on == GATE_PAUSED)
+            pause_now();
+        return !thread_enter_slow(t, s) ? ENTER_NOT : thin_dies(p) ? ENTERED : ENTERED_LEFT_OUT;
+    }
     uint32_t pause = gate.on == GATE_PAUSED ? pause_now() : 0;
     int is_unseen = pause && pause_is_unseen(pause, p);
     if (!thread_enter_slow(t, s))

@@ -33,6 +33,9 @@ struct thread {
     struct new_call *new_call;     /* the innermost operator new of an allocator under way (hooks_new.c) */
     struct figures *figures;       /* of its scopes (figures.c); NULL: none was opened yet */
     volatile uint64_t oom_sp;      /* of oom_tell under way; 0: none */
+    uint64_t thin_left;            /* bytes until the next sample (thin.h); 0: not known yet */
+    uint64_t thin_state;           /* of its random numbers */
+    uint32_t thin_is_ready;        /* they began */
     volatile uint64_t fork_stamp;  /* of the fork under way, before which nothing of it has happened; 0: none */
 };
 
@@ -64,15 +67,57 @@ static inline __attribute__((always_inline)) int thread_enter(struct thread *t, 
 enum thread_entry {
     ENTER_NOT,
     ENTERED,
-    ENTERED_PAUSED, /* there is nothing to record, but what the call does itself; thread_leave must follow */
+    ENTERED_PAUSED,   /* there is nothing to record, but what the call does itself; thread_leave must follow */
+    ENTERED_LEFT_OUT, /* the same: the recording is thinned */
+    ENTERED_CHOSEN,   /* of births alone: to be recorded, and thin_lives must follow, too */
 };
-enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s) HIDDEN;
+enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s, uint64_t size_bytes) HIDDEN;
 enum thread_entry thread_enter_death_slow(struct thread *t, struct unwind_state s, const void *p) HIDDEN;
 
-static inline __attribute__((always_inline)) enum thread_entry thread_enter_birth(struct thread *t,
-                                                                                  struct unwind_state s)
+/* Of a thinned recording, what most of its births and deaths are: 1: left out. */
+static inline __attribute__((always_inline)) int thread_enter_thinned(struct thread *t, struct unwind_state s)
 {
-    return thread_enter_fast(t, s) ? ENTERED : thread_enter_birth_slow(t, s);
+    t->depth = 1;
+    t->outer_sp = s.sp;
+    barrier();
+    return 1;
+}
+
+static inline __attribute__((always_inline)) int thread_passes_birth(struct thread *t, struct unwind_state s,
+                                                                     uint64_t size_bytes)
+{
+    if (!(t->depth == 0 && size_bytes < t->thin_left && size_bytes - thin.least_bytes < thin.span_bytes))
+        return 0;
+    t->thin_left -= size_bytes;
+    return thread_enter_thinned(t, s);
+}
+
+static inline __attribute__((always_inline)) int thread_passes_death(struct thread *t, struct unwind_state s,
+                                                                     const void *p)
+{
+    return t->depth == 0 && !chosen_maybe(&thin.chosen, p) && thread_enter_thinned(t, s);
+}
+
+static inline __attribute__((always_inline)) int thread_leaves_out_birth(struct thread *t, struct unwind_state s,
+                                                                         uint64_t size_bytes)
+{
+    barrier(); /* gate.on is compared where it lies before this, and read here */
+    return gate.on == GATE_THINNED && thread_passes_birth(t, s, size_bytes);
+}
+
+static inline __attribute__((always_inline)) int thread_leaves_out_death(struct thread *t, struct unwind_state s,
+                                                                         const void *p)
+{
+    barrier();
+    return gate.on == GATE_THINNED && thread_passes_death(t, s, p);
+}
+
+static inline __attribute__((always_inline)) enum thread_entry
+thread_enter_birth(struct thread *t, struct unwind_state s, uint64_t size_bytes)
+{
+    if (thread_enter_fast(t, s))
+        return ENTERED;
+    return thread_leaves_out_birth(t, s, size_bytes) ? ENTERED_LEFT_OUT : thread_enter_birth_slow(t, s, size_bytes);
 }
 
 static inline __attribute__((always_inline)) void thread_leave(struct thread *t)

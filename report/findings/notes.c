@@ -350,6 +350,35 @@ static void add_pauses(sqlite3 *db, void (*add)(void *context, enum note_kind ki
     sqlite3_finalize(s);
 }
 
+/* --- blocks that are not recorded (--sample, --min-size) --- */
+
+static void add_sampled(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    int64_t mean_bytes = db_meta_int(db, "sample_bytes", 0);
+    char bytes[UNITS_TEXT], note[512];
+    if (mean_bytes <= 0)
+        return;
+    snprintf(note, sizeof note,
+             "sampled: of the heap's blocks one for each %s allocated was recorded, so what is said of kind heap is an "
+             "estimate, with its error (the true value is within it in 95 of 100 recordings); mappings, GPUs and pools "
+             "are recorded whole",
+             units_bytes(bytes, mean_bytes));
+    add(context, NOTE_ABOUT, note);
+}
+
+static void add_left_out(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    int64_t least_bytes = db_meta_int(db, "least_bytes", 0);
+    char bytes[2][UNITS_TEXT], count[UNITS_TEXT], note[512];
+    if (least_bytes <= 0)
+        return;
+    snprintf(note, sizeof note, "%s blocks, %s allocated are not in the tables: smaller than %s (--min-size)",
+             units_count(count, db_int(db, "SELECT CAST(total(alloc_count) AS INTEGER) FROM left_out", 0)),
+             units_bytes(bytes[0], db_int(db, "SELECT CAST(total(alloc_bytes) AS INTEGER) FROM left_out", 0)),
+             units_bytes(bytes[1], least_bytes));
+    add(context, NOTE_ABOUT, note);
+}
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *running = ending_running_text(db);
@@ -375,6 +404,8 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         buf_free(&text);
     }
     add_window(db, add, context);
+    add_sampled(db, add, context);
+    add_left_out(db, add, context);
     add_pauses(db, add, context);
     add_losses(db, add, context);
     add_unmatched(db, add, context);

@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../query/device.h"
 #include "../query/ending.h"
+#include "../query/estimate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,8 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     sqlite3_stmt *s = NULL;
     int rc = 0, step;
     *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};
+    if (estimate_mean_bytes(db)) /* they are of exact numbers */
+        return 0;
     r.duration_ns = ending_duration_ns(db, 1);
     r.most = r.is_advise ? MOST_ADVISED : MOST_TOLD;
     if (r.is_advise && !o->leaves_events && (rc = rule_lines(&r)) == 0)

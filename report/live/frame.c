@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/device.h"
+#include "../query/estimate.h"
 #include "bars.h"
 
 #include <stdlib.h>
@@ -60,14 +61,16 @@ static const char *or_null(const char *text)
     return *text ? text : NULL;
 }
 
-static void list_row(struct listing *l, const struct running_row *row, const struct running_view *view, int has_growth)
+static void list_row(struct listing *l, const struct running_row *row, const struct running_view *view, int has_growth,
+                     int64_t sample_bytes)
 {
+    const int is_estimate = sample_bytes && strcmp(row->device, "host") == 0;
     const struct site_name *n = row->name;
     const char *none = !row->is_named ? "(not looked up yet)" : view->by == SITE_NAMES_BY_OP ? "(no operator)" : "??";
     listing_text(l, row->device);
-    listing_int(l, row->bytes);
+    listing_estimate(l, 1, row->bytes, is_estimate ? estimate_error((double)row->bytes * (double)sample_bytes) : 0);
     listing_int_if(l, has_growth, row->growth_bytes);
-    listing_int(l, row->count);
+    listing_estimate(l, 1, row->count, -is_estimate);
     listing_text(l, *n->function ? n->function : none);
     listing_text(l, or_null(n->plain));
     listing_text(l, or_null(n->file));
@@ -107,7 +110,10 @@ static void add_title(const struct running *live, const struct frame *f, struct 
     struct buf text = BUF(1 << 20), clean = BUF(1 << 20);
     buf_printf(&text, "%s %s%s  by %s, %s first",
                running_goes_on(live) ? (f->is_paused ? "HELD" : "recording") : "ended after",
-               units_ns(time, running_time_ns(live)), look->partial ? " (partial)" : "",
+               units_ns(time, running_time_ns(live)),
+               look->partial        ? " (partial)"
+               : look->sample_bytes ? " (sampled: estimates)"
+                                    : "",
                site_names_by_texts[f->view.by], running_sort_texts[f->view.sort]);
     if (f->view.device)
         buf_printf(&text, " of %s", f->view.device);
@@ -242,7 +248,7 @@ static void add_table(const struct running *live, struct frame *f, const struct 
     describe(columns, &f->view, has_devices(live, f->view.device), has_growth);
     struct listing *l = listing_open(columns, 10, &out, running_glance(live)->cwd);
     for (size_t i = f->first; i < count && i < f->first + f->page; i++)
-        list_row(l, &rows[i], &f->view, has_growth);
+        list_row(l, &rows[i], &f->view, has_growth, running_glance(live)->sample_bytes);
     listing_print(l);
     listing_close(l);
     fclose(out.file);
@@ -293,6 +299,8 @@ static void members(struct record *document, const struct running *live, const s
     record_member_int(document, "pid", look->pid);
     record_member_text(document, "state", running_goes_on(live) ? "recording" : "ended");
     record_member_text(document, "partial", look->partial);
+    if (look->sample_bytes)
+        record_member_int(document, "sample_bytes", look->sample_bytes);
     record_member_int(document, "time_ns", running_time_ns(live));
     record_member_text(document, "by", site_names_by_texts[view->by]);
     record_member_text(document, "sort", running_sort_texts[view->sort]);
@@ -364,7 +372,7 @@ void frame_once(const struct running *live, const struct running_view *view, con
     struct listing *l = is_json ? listing_open_in(&document, "rows", columns, 10, NULL)
                                 : listing_open(columns, 10, out, running_glance(live)->cwd);
     for (size_t i = 0; i < count && (top <= 0 || (int64_t)i < top); i++)
-        list_row(l, &rows[i], view, has_growth);
+        list_row(l, &rows[i], view, has_growth, running_glance(live)->sample_bytes);
     if (!is_json)
         listing_print(l);
     listing_close(l);

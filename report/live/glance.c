@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../../common/packed.h"
 #include "../../common/wrap.h"
+#include "../query/estimate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static void read_meta(sqlite3 *db, struct glance *l)
     l->command = db_meta_text(db, "command");
     l->cwd = db_meta_text(db, "cwd");
     l->partial = db_meta_text(db, "partial");
+    l->sample_bytes = estimate_mean_bytes(db);
     l->is_recording = (!state || !strcmp(state, "recording")) && !l->partial; /* NULL: it has just begun */
     l->has_events = kept && !strcmp(kept, "all");
     l->duration_ns = db_meta_int(db, "duration_ns", 0);

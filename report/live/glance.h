@@ -29,9 +29,10 @@ struct glance_device {
 struct glance {                    /* all zero: none was taken */
     char *command, *cwd, *partial; /* NULL: unknown; partial: why the file is not whole */
     int64_t pid, duration_ns, event_count;
-    int is_recording; /* by what the file says, whose collector may be gone */
-    int has_events;   /* it keeps all of them */
-    int64_t spark_ns; /* how long the sparks last together */
+    int is_recording;     /* by what the file says, whose collector may be gone */
+    int has_events;       /* it keeps all of them */
+    int64_t sample_bytes; /* mean between two blocks of the heap that are recorded; 0: all are */
+    int64_t spark_ns;     /* how long the sparks last together */
     struct glance_device *devices;
     size_t device_count, device_capacity;
     /* By site id below site_end: what is live there (of a run that is over: was, when its process ended). */

@@ -3,6 +3,7 @@
 
 #include "../../common/db.h"
 #include "../query/ending.h"
+#include "../query/estimate.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
 #include "../query/short_name.h"
@@ -55,8 +56,12 @@ static int part_header(void *of, FILE *out)
 
 static int part_findings(void *of, FILE *out)
 {
-    const struct buf *b = &((struct page *)of)->findings;
-    static const char nothing[] = "<li class=\"finding info\"><p>Nothing stands out.</p></li>";
+    const struct page *page = of;
+    const struct buf *b = &page->findings;
+    const char *nothing = estimate_mean_bytes(page->db)
+                              ? "<li class=\"finding info\"><p>Not looked for: findings are of exact numbers, and this "
+                                "recording is sampled.</p></li>"
+                              : "<li class=\"finding info\"><p>Nothing stands out.</p></li>";
     return b->length ? write_text(out, b->data, b->length) : write_text(out, nothing, strlen(nothing));
 }
 

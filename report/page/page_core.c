@@ -2,6 +2,7 @@
 #include "page_data.h"
 
 #include "../../common/db.h"
+#include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/peak_line.h"
 #include "../query/program_name.h"
@@ -214,6 +215,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_int(pack, "is_import", db_int(page->db, "SELECT count(*) FROM meta WHERE key = 'imported_from'", 0));
     pack_int(pack, "is_profile", merged_is_profile(page->db));
     pack_int(pack, "merged", merged_count(page->db));
+    pack_int(pack, "sample_bytes", estimate_mean_bytes(page->db));
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);
     write_limits(page, pack);

@@ -8,6 +8,7 @@
 #include "../findings/notes.h"
 #include "../query/device.h"
 #include "../query/ending.h"
+#include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/reserved.h"
 #include "../query/short_name.h"
@@ -120,8 +121,18 @@ static void peak_reserved(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
 }
 
 /* A device's numbers, in one line. */
+static void estimate(struct buf *b, const struct estimates *e, const char *name, const char *device, int64_t bytes,
+                     const char *more)
+{
+    char t[UNITS_TEXT], text[UNITS_TEXT + 40];
+    const double error = bytes > 0 ? 100 * estimates_bound(e, device, bytes) / (double)bytes : 0;
+    snprintf(text, sizeof text, error > 0 ? "%s \xc2\xb1%.*f%%" : "%s", units_bytes(t, bytes), error < 10, error);
+    number(b, name, text, more);
+}
+
 static void device_numbers(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
 {
+    struct estimates *e = estimates_open(db);
     char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
     int64_t blocks = sqlite3_column_int64(s, 8), end_blocks = sqlite3_column_int64(s, 5);
     buf_puts(b, "<dl class=\"device\" data-device-card=\"");
@@ -134,18 +145,20 @@ static void device_numbers(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
                         : snprintf(more, sizeof more, "at %s", units_ns(t1, sqlite3_column_int64(s, 2)));
     snprintf(more + length, sizeof more - (size_t)length, ", %s block%s", units_count(t2, blocks),
              blocks == 1 ? "" : "s");
-    number(b, merged ? "Sum of peaks" : "Peak", units_bytes(t1, sqlite3_column_int64(s, 1)), more);
+    estimate(b, e, merged ? "Sum of peaks" : "Peak", db_text(s, 0), sqlite3_column_int64(s, 1), more);
     peak_reserved(db, b, s);
     int is_above = sqlite3_column_int64(s, 4) > sqlite3_column_int64(s, 1);
     snprintf(more, sizeof more, "%s block%s%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s",
              is_above ? ", of processes that ended at different times" : "");
-    number(b, "At the end", units_bytes(t1, sqlite3_column_int64(s, 4)), more);
+    estimate(b, e, "At the end", db_text(s, 0), sqlite3_column_int64(s, 4), more);
     number(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), units_bytes(t2, sqlite3_column_int64(s, 7)));
     *more = 0;
     if (sqlite3_column_int64(s, 6) > 0)
         snprintf(more, sizeof more, "%.1f %%",
                  100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
-    number(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
+    if (!e)
+        number(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
+    estimates_close(e);
     buf_puts(b, "</dl>\n");
 }
 

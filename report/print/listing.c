@@ -144,16 +144,23 @@ static void text_cell(struct listing *l, const struct column *c, const char *tex
     cell(l, text ? text : c->none);
 }
 
-static void int_cell(struct listing *l, const struct column *c, int64_t value)
+static void number_text(char text[UNITS_TEXT], const struct column *c, int64_t value)
 {
     static const char *(*const forms[])(char *, int64_t) = {[COLUMN_COUNT] = units_count,
                                                             [COLUMN_BYTES] = units_bytes,
                                                             [COLUMN_BYTES_SHORT] = units_bytes_short,
                                                             [COLUMN_NS] = units_ns,
                                                             [COLUMN_PERCENT] = NULL};
+    snprintf(text, UNITS_TEXT, "%lld", (long long)value);
+    if (forms[c->unit])
+        forms[c->unit](text, value);
+}
+
+static void int_cell(struct listing *l, const struct column *c, int64_t value)
+{
     char text[UNITS_TEXT];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    cell(l, forms[c->unit] ? forms[c->unit](text, value) : text);
+    number_text(text, c, value);
+    cell(l, text);
 }
 
 void listing_style(struct listing *l, enum table_style style)
@@ -193,6 +200,23 @@ void listing_int(struct listing *l, int64_t value)
     }
     l->source_cell = -1;
     end(l);
+}
+
+void listing_estimate(struct listing *l, int is_known, int64_t value, double error)
+{
+    char text[UNITS_TEXT], marked[UNITS_TEXT + 40];
+    if (!is_known || error == 0 || value <= 0 || l->record) {
+        listing_int_if(l, is_known, value);
+        return;
+    }
+    number_text(text, &l->columns[l->at], value);
+    const double percent = 100 * error / (double)value;
+    const char *sign = l->out->utf8 ? "\xc2\xb1" : "+-";
+    if (error < 0)
+        snprintf(marked, sizeof marked, "%s %s?", text, sign);
+    else
+        snprintf(marked, sizeof marked, "%s %s%.*f%%", text, sign, percent < 10, percent);
+    listing_text(l, marked);
 }
 
 void listing_int_if(struct listing *l, int is_known, int64_t value)

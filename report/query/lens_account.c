@@ -122,7 +122,7 @@ static void add_to(struct lens *l, enum lens_scope scope, int inclusive, int64_t
             i = l->row_count;
             map_set_number(&l->row_of, a, b, i);
             struct lens_row *row = ARRAY_ADD(l->rows, l->row_count, l->row_capacity);
-            *row = (struct lens_row){scope, inclusive, key, site->device_id, kind, 0, {{0}, 0}};
+            *row = (struct lens_row){scope, inclusive, key, site->device_id, kind, 0, {.known = 0}};
         }
         struct lens_row *row = &l->rows[i];
         stat_add(&row->stats, &site->stats, row->site_count++ == 0);

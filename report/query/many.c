@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/sum.h"
 #include "device.h"
+#include "estimate.h"
 #include "merged.h"
 
 #include <errno.h>
@@ -180,14 +181,17 @@ static int take_file(void *arg, struct recording *r, int index, sqlite3 *db, str
     file->cwd = db_meta_text(db, "cwd");
     if (l->options->look)
         l->options->look(file, db);
-    int rc = db_prepare(db,
-                        "SELECT d.device_id, d.name, d.uuid, t.peak_active_bytes, t.peak_active_ns, "
-                        "t.peak_active_count, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, t.alloc_count, "
-                        "t.alloc_bytes, t.temporary_count FROM total t JOIN device d USING(device_id) WHERE t.kind = "
-                        "'all' AND (d.device_id = 0 OR t.alloc_count > 0 OR t.peak_reserved_bytes > 0) AND " DEVICE_IS(
-                            "d.name", "?1") " "
-                                            "ORDER BY d.device_id",
-                        &s, err);
+    int rc = estimate_refuse(db, r->path, "numbers of several files are compared", err);
+    if (rc)
+        return rc;
+    rc = db_prepare(db,
+                    "SELECT d.device_id, d.name, d.uuid, t.peak_active_bytes, t.peak_active_ns, "
+                    "t.peak_active_count, t.peak_reserved_bytes, t.end_active_bytes, t.end_count, t.alloc_count, "
+                    "t.alloc_bytes, t.temporary_count FROM total t JOIN device d USING(device_id) WHERE t.kind = "
+                    "'all' AND (d.device_id = 0 OR t.alloc_count > 0 OR t.peak_reserved_bytes > 0) AND " DEVICE_IS(
+                        "d.name", "?1") " "
+                                        "ORDER BY d.device_id",
+                    &s, err);
     if (rc == 0)
         sqlite3_bind_text(s, 1, l->options->device, -1, SQLITE_STATIC);
     while (rc == 0 && db_next(s, &rc, err))

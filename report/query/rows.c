@@ -5,6 +5,7 @@
 #include "../../common/kind.h"
 #include "../../common/text.h"
 #include "device.h"
+#include "estimate.h"
 #include "named_caller.h"
 #include "program_name.h"
 #include "replay.h"
@@ -296,6 +297,7 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE;
+    struct estimates *estimates = estimates_open(db);
     *rows = (struct rows){0};
     int rc = q->by == ROW_PROCESS ? replay_peaks(db, kind_number(q->kind), err) : 0;
     build_sql(q, &sql);
@@ -307,11 +309,13 @@ int rows_load(sqlite3 *db, const struct rows_query *q, struct rows *rows, struct
             struct row *row = rows_add(rows);
             read_key(row, s);
             stat_read(&row->stats, s, 19);
+            estimates_fill(estimates, q->by, q->inclusive, q->kind, row->device, row->key_id, &row->stats);
         }
         if (step != SQLITE_DONE)
             rc = db_error(db, err);
     }
     sqlite3_finalize(s);
+    estimates_close(estimates);
     buf_free(&sql);
     rows->total_count = rows->count;
     if (rc == 0 && q->limit > 0 && rows->count >= q->limit)

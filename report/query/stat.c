@@ -2,6 +2,7 @@
 
 #include "../../common/sum.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
@@ -81,6 +82,7 @@ void stat_expression(int stat, struct buf *sql)
 void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first)
 {
     row->known = 0;
+    memset(row->error, 0, sizeof row->error);
     for (int i = 0; i < STAT_VALUE_COUNT; i++) {
         row->value[i] = sqlite3_column_int64(statement, first + i);
         if (sqlite3_column_type(statement, first + i) != SQLITE_NULL)
@@ -102,7 +104,14 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
         else
             sum->known &= ~(1u << i);
     }
+    for (int i = 0; i < STAT_COUNT; i++)
+        sum->error[i] = sum->error[i] < 0 || row->error[i] < 0 ? -1 : hypot(sum->error[i], row->error[i]);
     sum->known |= row->known & ~(1u << STAT_own_peak_bytes);
+}
+
+double stat_error(const struct stat_row *row, int stat)
+{
+    return stat < STAT_COUNT ? row->error[stat] : 0;
 }
 
 int64_t stat_value(const struct stat_row *row, int stat, int *known)

@@ -52,7 +52,8 @@ int stat_is_of_view(int stat);
 
 struct stat_row {
     int64_t value[STAT_VALUE_COUNT];
-    uint32_t known; /* bit i: value i is there (not NULL) */
+    uint32_t known;           /* bit i: value i is there (not NULL) */
+    double error[STAT_COUNT]; /* of estimates (estimate.h): 0: exact; below: not known */
 };
 
 /* Index of a statistic by its name on the command line, its column, the title of that in a table, or the beginning of
@@ -68,6 +69,8 @@ void stat_expression(int stat, struct buf *sql);
 void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first);
 /* Adds what can be added; exact statistics stay known only while one row makes the sum. */
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first);
+/* The error of a shown statistic; 0 where it has none. */
+double stat_error(const struct stat_row *row, int stat);
 /* Value of a shown statistic; 0 with *known 0 when it is not there. */
 int64_t stat_value(const struct stat_row *row, int stat, int *known);
 

@@ -5,6 +5,7 @@
 #include "../findings/notes.h"
 #include "../query/at.h"
 #include "../query/device.h"
+#include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
@@ -79,6 +80,7 @@ static int load_live(struct by *b, struct error *err)
         [ROW_STACK] = {"NULL, NULL, NULL, NULL, NULL, NULL, s.stack_id", "s.stack_id"},
     };
     const struct report_options *o = b->options;
+    struct estimates *estimates = estimates_open(b->db);
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
     buf_printf(&sql,
@@ -117,6 +119,9 @@ static int load_live(struct by *b, struct error *err)
             for (int i = 0; i < 5; i++)
                 if (names[i] && sqlite3_column_type(s, 4 + i) != SQLITE_NULL)
                     *names[i] = xstrdup(db_text(s, 4 + i));
+            row->stats.error[STAT_end_bytes] =
+                estimates_bound(estimates, row->device, row->stats.value[STAT_end_bytes]);
+            row->stats.error[STAT_end_count] = -(row->stats.error[STAT_end_bytes] > 0);
             row->line = sqlite3_column_int64(s, 7);
             row->offset = sqlite3_column_int64(s, 9);
             row->key_id = sqlite3_column_int64(s, 10);
@@ -125,6 +130,7 @@ static int load_live(struct by *b, struct error *err)
             rc = db_error(b->db, err);
     }
     sqlite3_finalize(s);
+    estimates_close(estimates);
     buf_free(&sql);
     rows_find_modules(b->db, o->by, &b->rows);
     return rc ? rc : rows_name_callers(b->db, o->by, &b->rows, err);
@@ -337,6 +343,8 @@ static int list_rows(struct by *b, struct record *document, struct error *err)
     struct row_columns columns;
     int rc = 0, is_stack = b->options->by == ROW_STACK;
     row_columns_init(&columns, b->options->by, b->options->at == REPORT_AT_TIME, is_stack ? "frames" : NULL);
+    if (estimate_mean_bytes(b->db))
+        row_columns_estimates(&columns);
     show_numbers(b, &columns);
     show_keys(b, &columns);
     if (is_scanned(b) || b->out->format != REPORT_TEXT)

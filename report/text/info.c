@@ -6,6 +6,7 @@
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
+#include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/program_name.h"
 #include "../query/threads.h"
@@ -205,6 +206,30 @@ static void events_fact(struct info *f, struct listing *l)
     buf_free(&line);
 }
 
+/* Which of the heap's blocks are recorded. */
+static void thinned_facts(struct info *f, struct listing *l)
+{
+    char text[3][UNITS_TEXT];
+    int64_t sample_bytes = estimate_mean_bytes(f->db), least_bytes = db_meta_int(f->db, "least_bytes", 0);
+    struct buf line = BUF(1024);
+    if (sample_bytes) {
+        buf_printf(&line,
+                   "one block of the heap for each %s allocated, in the mean (--sample-seed %lld): its numbers "
+                   "are estimates",
+                   units_bytes(text[0], sample_bytes), (long long)db_meta_int(f->db, "sample_seed", 0));
+        fact(l, "sampled", buf_text(&line));
+        buf_reset(&line);
+    }
+    if (least_bytes > 0) {
+        buf_printf(&line, "%s blocks, %s, as they are smaller than %s",
+                   units_count(text[0], db_int(f->db, "SELECT CAST(total(alloc_count) AS INTEGER) FROM left_out", 0)),
+                   units_bytes(text[1], db_int(f->db, "SELECT CAST(total(alloc_bytes) AS INTEGER) FROM left_out", 0)),
+                   units_bytes(text[2], least_bytes));
+        fact(l, "left out", buf_text(&line));
+    }
+    buf_free(&line);
+}
+
 static void arenas_fact(struct info *f, struct listing *l)
 {
     char text[UNITS_TEXT];
@@ -290,6 +315,7 @@ static void print_facts(struct info *f)
     fact_meta(f, l, "clock", "clock");
     file_size(f, l);
     events_fact(f, l);
+    thinned_facts(f, l);
     arenas_fact(f, l);
     settings_fact(f, l);
     own_facts(f, l);
@@ -486,6 +512,12 @@ static int record_info(struct info *f, struct record *document, struct error *er
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         record_member_int(document, numbers[i], db_meta_int(f->db, numbers[i], 0));
+    if (estimate_mean_bytes(f->db)) {
+        record_member_int(document, "sample_bytes", estimate_mean_bytes(f->db));
+        record_member_int(document, "sample_seed", db_meta_int(f->db, "sample_seed", 0));
+    }
+    if (db_meta_int(f->db, "least_bytes", 0) > 0)
+        record_member_int(document, "least_bytes", db_meta_int(f->db, "least_bytes", 0));
     record_member_int(document, "file_bytes", f->file_bytes);
     record_member_int(document, "log_bytes", f->log_bytes);
     record_member_int(document, "kept_event_count",
@@ -495,6 +527,8 @@ static int record_info(struct info *f, struct record *document, struct error *er
         rc = record_query(f, document, "allocator_settings", SETTINGS_SQL, err);
     for (size_t i = 0; rc == 0 && i < sizeof arrays / sizeof *arrays; i++)
         rc = record_query(f, document, arrays[i].key, arrays[i].sql, err);
+    if (rc == 0 && db_meta_int(f->db, "least_bytes", 0) > 0)
+        rc = record_query(f, document, "left_out", "SELECT log2_size, alloc_count, alloc_bytes FROM left_out", err);
     if (rc == 0 && merged_count(f->db))
         rc = record_query(f, document, "recordings", RECORDINGS_SQL " ORDER BY r.recording_id", err);
     if (rc == 0)

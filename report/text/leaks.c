@@ -5,12 +5,14 @@
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/ending.h"
+#include "../query/estimate.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
 #include "leaks_read.h"
 #include "stack.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,23 @@ static void amount(struct buf *out, int64_t bytes, int64_t blocks)
     char text[2][UNITS_TEXT];
     buf_printf(out, "%s in %s block%s", units_bytes(text[0], bytes), units_count(text[1], blocks),
                blocks == 1 ? "" : "s");
+}
+
+/* "1.25 GiB ±3.1% in 1,024 ±4.0% blocks" */
+static void estimated(const struct leaks *l, struct buf *out, int64_t bytes, double bytes_variance, int64_t blocks,
+                      double blocks_variance)
+{
+    char text[2][UNITS_TEXT], error[2][UNITS_TEXT];
+    const double errors[] = {estimate_error(bytes_variance), estimate_error(blocks_variance)};
+    const int64_t values[] = {bytes, blocks};
+    for (int i = 0; i < 2; i++) {
+        double percent = values[i] > 0 ? 100 * errors[i] / (double)values[i] : 0;
+        snprintf(error[i], sizeof error[i], " %s%.*f%%", l->out->utf8 ? "\xc2\xb1" : "+-", percent < 10, percent);
+        if (errors[i] <= 0)
+            *error[i] = 0;
+    }
+    buf_printf(out, "%s%s in %s%s block%s", units_bytes(text[0], bytes), error[0], units_count(text[1], blocks),
+               error[1], blocks == 1 ? "" : "s");
 }
 
 static int list_leak(struct leaks *l, struct listing *list, const struct leak *leak, struct error *err)
@@ -36,8 +55,8 @@ static int list_leak(struct leaks *l, struct listing *list, const struct leak *l
         return rc;
     listing_text(list, leak->device);
     listing_text(list, leak->kind);
-    listing_int(list, leak->bytes);
-    listing_int(list, leak->blocks);
+    listing_estimate(list, 1, leak->bytes, estimate_error(leak->bytes_variance));
+    listing_estimate(list, 1, leak->blocks, estimate_error(leak->blocks_variance));
     listing_int_if(list, leak->largest_bytes >= 0, leak->largest_bytes);
     listing_int_if(list, leaks_are_of_end(l) && !report_window(l->options->report), leak->torn_bytes);
     listing_int_if(list, leaks_are_of_end(l) && !report_window(l->options->report), leak->torn_blocks);
@@ -49,6 +68,8 @@ static int list_leak(struct leaks *l, struct listing *list, const struct leak *l
     if (listing_shows(list, FRAMES))
         stack_json(&stack, &frames);
     listing_raw(list, frames.data);
+    listing_int(list, llround(estimate_error(leak->bytes_variance)));
+    listing_int(list, llround(estimate_error(leak->blocks_variance)));
     buf_free(&frames);
     return 0;
 }
@@ -93,6 +114,8 @@ static int list_leaks(struct leaks *l, struct record *document, int shown, struc
         [STACK_ID] = COLUMN("stack_id", NULL, NUMBER),
         COLUMN("before_main", NULL, NUMBER),
         [FRAMES] = COLUMN("frames", NULL, TEXT, .flags = COLUMN_JSON),
+        COLUMN(l->is_sampled ? "end_bytes_error" : NULL, NULL, BYTES),
+        COLUMN(l->is_sampled ? "end_count_error" : NULL, NULL, COUNT),
     };
     int rc = 0;
     if (l->options->report->by == ROW_LINE)
@@ -114,7 +137,7 @@ static int print_stack(struct leaks *l, const struct leak *leak, int *is_folded,
     struct walk_stack stack;
     struct buf line = BUF(4096);
     char text[UNITS_TEXT];
-    amount(&line, leak->bytes, leak->blocks);
+    estimated(l, &line, leak->bytes, leak->bytes_variance, leak->blocks, leak->blocks_variance);
     if (leak->blocks > 1 && leak->largest_bytes >= 0)
         buf_printf(&line, ", largest %s", units_bytes(text, leak->largest_bytes));
     buf_printf(&line, " (%s %s)%s", leak->device ? leak->device : "?", leak->kind ? leak->kind : "?",
@@ -354,7 +377,8 @@ static void print_sums(struct leaks *l, int shown)
     struct buf line = BUF(4096);
     char text[UNITS_TEXT];
     int is_line = l->options->report->by == ROW_LINE;
-    buf_puts(&line, l->count ? "Live "
+    buf_puts(&line, l->count        ? "Live "
+                    : l->is_sampled ? "None of the sampled blocks was live "
                     : l->hidden[HIDDEN_LIBRARY].blocks || l->hidden[HIDDEN_INTERPRETER].blocks ||
                             l->hidden[HIDDEN_ARENAS].blocks || l->other_blocks
                         ? "Nothing of the program's was live "
@@ -364,7 +388,7 @@ static void print_sums(struct leaks *l, int shown)
         at_explain(&l->at, l->options->report->at_ns, &line);
     if (l->count) {
         buf_puts(&line, ": ");
-        amount(&line, l->bytes, l->blocks);
+        estimated(l, &line, l->bytes, l->bytes_variance, l->blocks, l->blocks_variance);
         buf_printf(&line, ", from %s %s%s", units_count(text, l->count), is_line ? "line" : "stack",
                    l->count == 1 ? "" : "s");
         if (shown < l->count)

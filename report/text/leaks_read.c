@@ -5,6 +5,7 @@
 #include "../../common/sum.h"
 #include "../../common/text.h"
 #include "../query/device.h"
+#include "../query/estimate.h"
 #include "stack.h"
 
 #include <stdlib.h>
@@ -137,7 +138,9 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
                         .module = db_own_text(s, 10),
                         .torn_bytes = sqlite3_column_int64(s, 11),
                         .torn_blocks = sqlite3_column_int64(s, 12),
-                        .is_kept = sqlite3_column_int64(s, 13) > 0};
+                        .is_kept = sqlite3_column_int64(s, 13) > 0,
+                        .bytes_variance = sqlite3_column_double(s, 16),
+                        .blocks_variance = sqlite3_column_double(s, 17)};
     int rc = walk_stack(l->walk, leak.stack_id, &stack, err);
     int match = rc ? -1 : suppressed_by(l->options->suppressions, &stack);
     make_sane(&leak.bytes, &leak.torn_bytes);
@@ -186,6 +189,8 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
     }
     sum_add(&l->bytes, leak.bytes);
     sum_add(&l->blocks, leak.blocks);
+    l->bytes_variance += leak.bytes_variance;
+    l->blocks_variance += leak.blocks_variance;
     sum_add(&l->torn_bytes, leak.torn_bytes);
     sum_add(&l->torn_blocks, leak.torn_blocks);
     sum_add(&l->killed_blocks, leak.killed_blocks);
@@ -202,15 +207,21 @@ enum { INSTANT_SURVIVORS = REPORT_AT_TIME + 1 };
 
 /* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any.
  */
-static const char *const instants[][3] = {
+#define SPREAD_SQL(bytes, count)                                                                                       \
+    "total(" bytes " * 1.0 * (SELECT y.excess_bytes FROM site_sample y WHERE y.site_id = s.site_id)), "                \
+    "total(" count " * (SELECT y.count_spread FROM site_sample y WHERE y.site_id = s.site_id))"
+static const char *const instants[][4] = {
     [REPORT_AT_ALL] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)",
                        "sum(x.freed_bytes), sum(x.freed_count), max(coalesce(k.kept_count, 0))",
-                       "FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN site_kept k USING(site_id)"},
-    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0", "FROM site s"},
+                       "FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN site_kept k USING(site_id)",
+                       SPREAD_SQL("s.end_bytes", "s.end_count")},
+    [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0", "FROM site s",
+                        SPREAD_SQL("s.at_peak_bytes", "s.at_peak_count")},
     [INSTANT_SURVIVORS] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
-                           "FROM temp.survivor v JOIN site s USING(site_id)"},
+                           "FROM temp.survivor v JOIN site s USING(site_id)",
+                           SPREAD_SQL("v.live_bytes", "v.live_count")},
     [REPORT_AT_TIME] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
-                        "FROM temp.live v JOIN site s USING(site_id)"},
+                        "FROM temp.live v JOIN site s USING(site_id)", SPREAD_SQL("v.live_bytes", "v.live_count")},
 };
 
 static int load(struct leaks *l, struct error *err)
@@ -221,17 +232,18 @@ static int load(struct leaks *l, struct error *err)
                                                             : REPORT_AT_ALL];
     struct buf sql = BUF(1 << 14);
     sqlite3_stmt *s = NULL;
-    buf_printf(&sql,
-               "SELECT d.name, s.kind, s.stack_id, %s, sl.line_id, fn.name, f.path, l.line, m.path || printf('+0x%%x', "
-               "l.offset), %s, max(s.process_id), CASE WHEN ?3 THEN group_concat(s.site_id) END %s LEFT JOIN device d "
-               "ON d.device_id = s.device_id LEFT JOIN "
-               "site_line sl ON sl.site_id = "
-               "s.site_id LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = "
-               "l.function_id LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = "
-               "l.module_key_id WHERE " DEVICE_IS(
-                   "d.name", "?1") " AND (?2 IS NULL OR ?2 IN ('all', s.kind)) GROUP BY "
-                                   "s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
-               from[0], from[1], from[2]);
+    buf_printf(
+        &sql,
+        "SELECT d.name, s.kind, s.stack_id, %s, sl.line_id, fn.name, f.path, l.line, m.path || printf('+0x%%x', "
+        "l.offset), %s, max(s.process_id), CASE WHEN ?3 THEN group_concat(s.site_id) END, %s %s LEFT JOIN device d "
+        "ON d.device_id = s.device_id LEFT JOIN "
+        "site_line sl ON sl.site_id = "
+        "s.site_id LEFT JOIN line l ON l.line_id = sl.line_id LEFT JOIN function fn ON fn.function_id = "
+        "l.function_id LEFT JOIN file f ON f.file_id = l.file_id LEFT JOIN module_key m ON m.key_id = "
+        "l.module_key_id WHERE " DEVICE_IS("d.name",
+                                           "?1") " AND (?2 IS NULL OR ?2 IN ('all', s.kind)) GROUP BY "
+                                                 "s.stack_id, s.device_id, s.kind ORDER BY 4 DESC, 5 DESC, s.stack_id",
+        from[0], from[1], from[3], from[2]);
     int rc = db_prepare(l->db, sql.data, &s, err), step = SQLITE_DONE;
     buf_free(&sql);
     if (rc == 0) {
@@ -301,6 +313,8 @@ static void group(struct leaks *l, int (*same)(const void *, const void *), int 
         }
         sum_add(&into->bytes, from->bytes);
         sum_add(&into->blocks, from->blocks);
+        into->bytes_variance += from->bytes_variance;
+        into->blocks_variance += from->blocks_variance;
         sum_add(&into->torn_bytes, from->torn_bytes);
         sum_add(&into->torn_blocks, from->torn_blocks);
         sum_add(&into->killed_bytes, from->killed_bytes);
@@ -332,6 +346,7 @@ int leaks_read(struct leaks *l, struct error *err)
 {
     const struct report_options *o = l->options->report;
     int rc = device_check(l->db, o->device, o->kind, err);
+    l->is_sampled = estimate_mean_bytes(l->db) > 0;
     if (rc == 0)
         rc = walk_open(l->db, report_language(o), &l->walk, err);
     if (rc == 0 && report_language(o) != TREE_BOTH)

@@ -20,9 +20,10 @@ struct leak {
     char *device, *kind, *function, *file, *module;
     char *beside; /* of a line without a file, for people: the module, or who called it; NULL: not known */
     int64_t line;
-    uint64_t shown; /* walk_shown_hash, where frames are hidden */
-    int is_start;   /* made while the dynamic loader started the program, not by its main() or a thread */
-    int is_kept;    /* by a process that took its interpreter down, which did not free all of it */
+    double bytes_variance, blocks_variance; /* of a sampled recording */
+    uint64_t shown;                         /* walk_shown_hash, where frames are hidden */
+    int is_start; /* made while the dynamic loader started the program, not by its main() or a thread */
+    int is_kept;  /* by a process that took its interpreter down, which did not free all of it */
 };
 
 struct leaks {
@@ -39,7 +40,9 @@ struct leaks {
     struct at_result at; /* with REPORT_AT_TIME */
     struct leak *leak;
     int count, capacity;
-    int64_t bytes, blocks; /* not suppressed */
+    int64_t bytes, blocks;                  /* not suppressed */
+    double bytes_variance, blocks_variance; /* of these */
+    int is_sampled;
     int64_t start_bytes, start_blocks;
     int64_t torn_bytes, torn_blocks;
     int64_t killed_blocks;

@@ -6,6 +6,7 @@
 #include "../../common/match.h"
 #include "../../common/text.h"
 #include "../query/device.h"
+#include "../query/estimate.h"
 #include "../query/program_name.h"
 
 #include <errno.h>
@@ -250,12 +251,15 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
 {
     struct buf sql = BUF(1 << 16);
     sqlite3_stmt *s = NULL;
+    struct estimates *estimates = estimates_open(db);
     int step = SQLITE_DONE;
     buf_puts(&sql, "SELECT l.function_id, l.file_id, f.path, l.line, a.device_id, d.name, ");
     stat_columns(&sql, "a.");
-    buf_puts(&sql, " FROM account_stat a JOIN line l ON l.line_id = a.key_id JOIN device d ON d.device_id = a.device_id"
-                   " LEFT JOIN file f ON f.file_id = l.file_id"
-                   " WHERE a.scope = 'line' AND a.inclusive = 1 AND a.kind = ?1 AND " DEVICE_IS("d.name", "?2"));
+    buf_puts(
+        &sql,
+        ", a.key_id FROM account_stat a JOIN line l ON l.line_id = a.key_id JOIN device d ON d.device_id = a.device_id"
+        " LEFT JOIN file f ON f.file_id = l.file_id"
+        " WHERE a.scope = 'line' AND a.inclusive = 1 AND a.kind = ?1 AND " DEVICE_IS("d.name", "?2"));
     int rc = db_prepare(db, sql.data, &s, err);
     if (rc == 0) {
         sqlite3_bind_text(s, 1, o->report->kind ? o->report->kind : "all", -1, SQLITE_STATIC);
@@ -269,6 +273,8 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
             groups->shown_functions |= function->asked;
             groups->shown_files |= files;
             stat_read(&stats, s, 6);
+            estimates_fill(estimates, ROW_LINE, 1, o->report->kind, db_text(s, 5),
+                           sqlite3_column_int64(s, 6 + STAT_VALUE_COUNT), &stats);
             struct lines_group *g = group_of(groups, function, s);
             g->files = files;
             add_line(g, line_number(s, 3), &stats);
@@ -277,6 +283,7 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
             rc = db_error(db, err);
     }
     sqlite3_finalize(s);
+    estimates_close(estimates);
     buf_free(&sql);
     return rc;
 }

@@ -146,7 +146,7 @@ void lines_list_line(struct lines *l, const struct lines_group *g, int64_t line,
     for (int i = 0, known; i < l->stat_count; i++) {
         int64_t value = data ? stat_value(&data->stats, l->stats[i], &known) : 0;
         if (data)
-            listing_int_if(list, known, value);
+            listing_estimate(list, known, value, stat_error(&data->stats, l->stats[i]));
         else
             listing_text(list, "");
     }

@@ -1,5 +1,6 @@
 #include "row_columns.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct column columns[ROW_COLUMN_COUNT] = {
@@ -45,7 +46,7 @@ void stat_values(struct listing *l, const struct stat_row *row)
 {
     for (int i = 0, known; i < STAT_SHOWN_COUNT; i++) {
         int64_t value = stat_value(row, i, &known);
-        listing_int_if(l, known, value);
+        listing_estimate(l, known, value, stat_error(row, i));
     }
 }
 
@@ -55,6 +56,8 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     c->shown = 0;
     for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
         c->columns[ROW_COLUMN_stats + i] = stat_column(i);
+        if (i < STAT_COUNT)
+            c->columns[ROW_COLUMN_errors + i] = (struct column){.unit = COLUMN_NUMBER};
         if (is_instant)
             c->columns[ROW_COLUMN_stats + i].key = NULL;
     }
@@ -69,6 +72,18 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     else /* what PyTorch calls its modules */
         c->columns[ROW_COLUMN_module] = (struct column)COLUMN("module", NULL, TEXT);
     c->columns[ROW_COLUMN_json].key = json;
+}
+
+void row_columns_estimates(struct row_columns *c)
+{
+    static const char *const keys[STAT_COUNT] = {
+#define SPREAD(column, unit) [STAT_##column] = #column "_error",
+#include "../../common/spread.def"
+#undef SPREAD
+        [STAT_own_peak_bytes] = "own_peak_bytes_error"};
+    for (int i = 0; i < STAT_COUNT; i++)
+        if (c->columns[ROW_COLUMN_stats + i].key)
+            c->columns[ROW_COLUMN_errors + i].key = keys[i];
 }
 
 void row_columns_show(struct row_columns *c, int column, const char *title, enum text_cut cut, int flags)
@@ -115,9 +130,11 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     listing_int_if(l, row->recording && row->rank >= 0, row->rank);
     listing_text(l, row->op);
     listing_text(l, row->phase);
-    listing_int(l, row->stats.value[STAT_end_bytes]);
-    listing_int(l, row->stats.value[STAT_end_count]);
+    listing_estimate(l, 1, row->stats.value[STAT_end_bytes], row->stats.error[STAT_end_bytes]);
+    listing_estimate(l, 1, row->stats.value[STAT_end_count], row->stats.error[STAT_end_count]);
     stat_values(l, &row->stats);
+    for (int i = 0; i < STAT_COUNT; i++)
+        listing_int_if(l, (row->stats.known >> i & 1) && row->stats.error[i] >= 0, llround(row->stats.error[i]));
     listing_text(l, row->caller);
     listing_int_if(l, row->caller != NULL, row->other_callers);
     listing_raw(l, json);

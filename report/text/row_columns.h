@@ -31,7 +31,8 @@ enum row_column {
     ROW_COLUMN_live_bytes,
     ROW_COLUMN_live_count,
     ROW_COLUMN_stats,                                        /* STAT_SHOWN_COUNT of them */
-    ROW_COLUMN_caller = ROW_COLUMN_stats + STAT_SHOWN_COUNT, /* of code without a symbol; by line and by function */
+    ROW_COLUMN_errors = ROW_COLUMN_stats + STAT_SHOWN_COUNT, /* of estimates: STAT_COUNT of them; for programs */
+    ROW_COLUMN_caller = ROW_COLUMN_errors + STAT_COUNT,      /* of code without a symbol; by line and by function */
     ROW_COLUMN_other_callers,
     ROW_COLUMN_json,
     ROW_COLUMN_share, /* of a whole; for people, as those below */
@@ -47,6 +48,8 @@ struct row_columns {
 
 /* is_instant: of the statistics live_bytes and live_count alone. json: key of a JSON value of each row; NULL: none. */
 void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, const char *json);
+/* The recording is sampled: with the errors. */
+void row_columns_estimates(struct row_columns *c);
 /* The next column that people see. */
 void row_columns_show(struct row_columns *c, int column, const char *title, enum text_cut cut, int flags);
 /* whole: of which stat is a share; 0: none. base: the directory that paths are shown from. */

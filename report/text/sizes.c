@@ -5,6 +5,26 @@
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/device.h"
+#include "../query/estimate.h"
+
+/* Of a class of a sampled recording: a variance, by its sites o and their samples x. */
+#define SPREAD_SQL(sum)                                                                                                \
+    " (SELECT total(" sum                                                                                              \
+    ") FROM site_sample x JOIN site o USING(site_id) WHERE o.device_id = s.device_id AND (?2 IS "                      \
+    "NULL OR ?2 IN ('all', o.kind)) AND x.size_bytes >> log2_size = 1)"
+
+static void list_size(struct listing *l, sqlite3_stmt *q)
+{
+    enum { ALLOCS = 4, BYTES = 5, LIVE = 10, COUNT = 13 };
+    for (int i = 0; i < COUNT; i++) {
+        int spread = i == ALLOCS ? COUNT : i == BYTES ? COUNT + 1 : i == LIVE ? COUNT + 2 : 0;
+        if (spread)
+            listing_estimate(l, sqlite3_column_type(q, i) != SQLITE_NULL, sqlite3_column_int64(q, i),
+                             estimate_error(sqlite3_column_double(q, spread)));
+        else
+            listing_columns(l, q, i, 1);
+    }
+}
 
 static int list_sizes(sqlite3 *db, const struct report_options *o, struct record *document, struct error *err)
 {
@@ -20,7 +40,7 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
         COLUMN("lifetime_ns", NULL, NS),
         COLUMN(NULL, "share", PERCENT, .place = 4),
         COLUMN(NULL, "never\nfreed", COUNT, .place = 6, .flags = COLUMN_OPTIONAL),
-        COLUMN(NULL, "temporary", PERCENT, .place = 7, .flags = COLUMN_OPTIONAL),
+        COLUMN(NULL, "temporary", PERCENT, .place = 7, .flags = COLUMN_OPTIONAL, .none = "-"),
         COLUMN(NULL, "mean\nlifetime", NS, .place = 8, .flags = COLUMN_OPTIONAL, .none = "-"),
     };
     sqlite3_stmt *q = NULL;
@@ -28,24 +48,38 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
         columns[0].title = NULL;
     int rc = db_prepare(
         db,
-        "WITH size AS (SELECT device_id, log2_size, CAST(total(alloc_count) AS INTEGER) AS allocs,"
+        "WITH estimate AS (SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'sample_bytes') AS "
+        "is_sampled), size AS (SELECT device_id, log2_size, CAST(total(alloc_count) AS INTEGER) AS "
+        "allocs,"
         " CAST(total(alloc_bytes) AS INTEGER) AS bytes, CAST(total(free_count) AS INTEGER) AS frees,"
-        " CAST(total(temporary_count) AS INTEGER) AS temporary, iif(count(lifetime_ns), CAST(total(lifetime_ns) AS "
+        " CAST(total(temporary_count) AS INTEGER) AS temporary, iif(count(lifetime_ns), "
+        "CAST(total(lifetime_ns) AS "
         "INTEGER), NULL) AS lifetime"
         " FROM size_class WHERE ?2 IS NULL OR ?2 IN ('all', kind) GROUP BY device_id, log2_size)"
         "SELECT d.name, coalesce(?2, 'all'), CASE WHEN log2_size < 0 THEN 0 ELSE 1 << log2_size END,"
         " 1 << (log2_size + 1), allocs, bytes, frees, temporary, lifetime,"
         " 100.0 * allocs / nullif(sum(allocs) OVER (PARTITION BY device_id), 0), allocs - frees,"
-        " 100.0 * temporary / nullif(allocs, 0), lifetime / nullif(frees, 0)"
-        " FROM size s JOIN device d USING(device_id) WHERE " DEVICE_IS("d.name", "?1") " ORDER BY device_id, log2_size",
+        " iif(is_sampled, NULL, 100.0 * temporary / nullif(allocs, 0)), lifetime / nullif(frees, "
+        "0)," SPREAD_SQL("alloc_count * x.count_spread") "," SPREAD_SQL(
+            "alloc_bytes * 1.0 * "
+            "x.excess_bytes") "," SPREAD_SQL("(o.alloc_count - o.free_count) * x.count_spread") " FROM size s JOIN "
+                                                                                                "device d "
+                                                                                                "USING(device_id), "
+                                                                                                "estimate "
+                                                                                                "WHERE " DEVICE_IS(
+                                                                                                    "d.name",
+                                                                                                    "?1") " ORDER BY "
+                                                                                                          "device_id, "
+                                                                                                          "log2_size",
         &q, err);
     if (rc)
         return rc;
     sqlite3_bind_text(q, 1, o->device, -1, SQLITE_STATIC);
     sqlite3_bind_text(q, 2, o->kind, -1, SQLITE_STATIC);
     struct listing *l = listing_open_in(document, "rows", columns, COLUMN_COUNT_OF(columns), NULL);
-    int64_t all;
-    rc = listing_statement(l, q, &all, err);
+    int64_t all = 0;
+    for (; db_next(q, &rc, err); all++)
+        list_size(l, q);
     if (document->out->format == REPORT_TEXT && !all && rc == 0)
         table_line(document->out, TABLE_PLAIN, "Nothing.");
     else

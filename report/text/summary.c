@@ -7,6 +7,7 @@
 #include "../findings/notes.h"
 #include "../query/device.h"
 #include "../query/ending.h"
+#include "../query/estimate.h"
 #include "../query/file_holds.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
@@ -24,6 +25,7 @@
 #include "row_columns.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,8 +233,11 @@ static int list_sum(const struct summary *s, struct listing *l, struct error *er
         }
         sqlite3_bind_int(q, 4, is_known);
     }
-    if (rc == 0 && db_next(q, &rc, err))
-        listing_columns(l, q, 0, -1);
+    if (rc == 0 && db_next(q, &rc, err)) {
+        listing_columns(l, q, 0, sqlite3_column_count(q));
+        for (int i = 0; i < 4; i++) /* of devices, which are recorded whole */
+            listing_null(l);
+    }
     sqlite3_finalize(q);
     buf_free(&text);
     return rc;
@@ -249,6 +254,40 @@ static void list_reserved(const struct summary *s, struct listing *l, sqlite3_st
     } else {
         listing_columns(l, q, TOTALS_RESERVED, 1);
     }
+}
+
+/* A row of summary_totals. */
+static void list_total(const struct summary *s, struct listing *l, sqlite3_stmt *q, struct estimates *estimates)
+{
+    static const uint8_t stats[] = {
+        /* of the columns that are estimates, as a row by device has them */
+        [2] = 1 + STAT_alloc_count,    [3] = 1 + STAT_free_count, [4] = 1 + STAT_alloc_bytes, [5] = 1 + STAT_free_bytes,
+        [7] = 1 + STAT_own_peak_bytes, [10] = 1 + STAT_end_bytes, [11] = 1 + STAT_end_count};
+    enum { TEMPORARY_COUNT = 6, TEMPORARY_BYTES = 12, TEMPORARY = 17, COLUMNS = 21 };
+    const char *kind = db_text(q, 1);
+    struct stat_row errors = {0};
+    for (size_t i = 0; i < sizeof stats; i++)
+        if (stats[i])
+            errors.value[stats[i] - 1] = sqlite3_column_int64(q, (int)i);
+    estimates_fill(estimates, ROW_DEVICE, 0, kind, db_text(q, 0), 0, &errors);
+    if (estimates && strcmp(kind, "all") != 0)
+        errors.error[STAT_own_peak_bytes] = errors.error[STAT_at_kind_peak_bytes];
+    for (int i = 0; i < COLUMNS; i++) {
+        int stat = i < (int)sizeof stats ? stats[i] - 1 : -1;
+        if (i == TOTALS_RESERVED)
+            list_reserved(s, l, q);
+        else if (estimates && (i == TEMPORARY_COUNT || i == TEMPORARY_BYTES || i == TEMPORARY))
+            listing_null(l);
+        else if (estimates && stat >= 0)
+            listing_estimate(l, sqlite3_column_type(q, i) != SQLITE_NULL, sqlite3_column_int64(q, i),
+                             errors.error[stat]);
+        else
+            listing_columns(l, q, i, 1);
+    }
+    listing_int_if(l, estimates && errors.error[STAT_alloc_count] >= 0, llround(errors.error[STAT_alloc_count]));
+    listing_int_if(l, estimates != NULL, llround(errors.error[STAT_alloc_bytes]));
+    listing_int_if(l, estimates != NULL, llround(errors.error[STAT_own_peak_bytes]));
+    listing_int_if(l, estimates != NULL, llround(errors.error[STAT_end_bytes]));
 }
 
 static int list_totals(const struct summary *s, struct record *document, struct error *err)
@@ -278,6 +317,10 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         COLUMN("start_bytes", report_window(s->options) ? "live\nat start" : NULL, BYTES, .place = 3,
                .flags = COLUMN_WINDOW),
         COLUMN("start_count", NULL, COUNT, .flags = COLUMN_WINDOW),
+        COLUMN(estimate_mean_bytes(s->db) ? "alloc_count_error" : NULL, NULL, COUNT),
+        COLUMN(estimate_mean_bytes(s->db) ? "alloc_bytes_error" : NULL, NULL, BYTES),
+        COLUMN(estimate_mean_bytes(s->db) ? "peak_active_bytes_error" : NULL, NULL, BYTES),
+        COLUMN(estimate_mean_bytes(s->db) ? "end_active_bytes_error" : NULL, NULL, BYTES),
     };
     sqlite3_stmt *q = NULL;
     int rc = summary_totals(s, &q, err);
@@ -285,12 +328,12 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         return rc;
     struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
     int is_end_above = 0;
+    struct estimates *estimates = estimates_open(s->db);
     while (db_next(q, &rc, err)) {
         is_end_above |= sqlite3_column_int64(q, 10) > sqlite3_column_int64(q, 7);
-        listing_columns(l, q, 0, TOTALS_RESERVED);
-        list_reserved(s, l, q);
-        listing_columns(l, q, TOTALS_RESERVED + 1, -1);
+        list_total(s, l, q, estimates);
     }
+    estimates_close(estimates);
     if (rc == 0)
         rc = list_sum(s, l, err);
     if (s->out->format == REPORT_TEXT)
@@ -388,6 +431,8 @@ static int list_section(struct summary *s, struct record *document, const struct
     if (rc)
         return rc;
     row_columns_init(&columns, ROW_LINE, 0, has_callers ? "callers" : NULL);
+    if (estimate_mean_bytes(s->db))
+        row_columns_estimates(&columns);
     for (const struct shown *stat = section->shown; stat->title; stat++)
         row_columns_show(&columns, ROW_COLUMN_stats + stat->stat, stat->title, TEXT_CUT_NONE, 0);
     if (report_has_devices(s->db, s->options->device))

@@ -48,10 +48,11 @@ static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct
     struct buf place = BUF(1 << 20);
     if (row)
         row_source_text(row, p->s->cwd, &place);
-    listing_int(p->listing, bytes);
+    listing_estimate(p->listing, 1, bytes, of_line && row ? row->stats.error[p->sort] : 0);
     listing_share(p->listing, bytes, p->bytes);
     if (row) /* blocks are counted at the device's peak only */
-        listing_int_if(p->listing, p->sort != STAT_at_kind_peak_bytes, blocks);
+        listing_estimate(p->listing, p->sort != STAT_at_kind_peak_bytes, blocks,
+                         of_line ? row->stats.error[STAT_at_peak_count] : 0);
     else
         listing_text(p->listing, "");
     if (p->has_resident && of_line)

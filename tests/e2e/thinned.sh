@@ -1,0 +1,106 @@
+# Recordings that lack blocks of the heap (run --sample, --min-size), held to the program's own ledger.
+. "$ROOT/tests/lib.sh"
+export LC_ALL=C.UTF-8
+taken() {
+    sql "SELECT sum(a.alloc_count) || '|' || sum(a.alloc_bytes) || '|' || sum(a.free_count) || '|' || sum(a.end_count)
+        || '|' || sum(a.end_bytes) FROM account a JOIN function f ON f.function_id = a.key_id
+        WHERE a.scope = 'function' AND a.inclusive = 0 AND a.kind = 'heap' AND f.plain_name = 'take'"
+}
+left_out() { sql "SELECT sum(alloc_count) || '|' || sum(alloc_bytes) FROM left_out"; }
+
+for limit in 300 40 5000; do
+    echo "--min-size $limit: every function of the heap, reallocs across it, a forked child"
+    RUN_OPTIONS="--min-size $limit"
+    record_ok "$PROGRAMS/thinned" sizes $limit $limit
+    equal 'the ledger' "$(sed -n 1p run.out)" "$(taken)"
+    equal 'what is smaller' "$(sed -n 2p run.out)" "$(left_out)"
+done
+equal 'version of the file' 7 "$(sql 'PRAGMA user_version')"
+"$MEMPROF" report out.db >report.txt
+blocks=$(sql "SELECT printf('%,d', sum(alloc_count)) FROM left_out")
+contains 'what is not in the tables' report.txt "! $blocks blocks, "
+contains 'why' report.txt 'are not in the tables: smaller than 4.88 KiB (--min-size)'
+"$MEMPROF" info out.db >info.txt
+contains 'info' info.txt "left out        $blocks blocks, "
+"$MEMPROF" merge -o merged.db out.db out.db 2>merge.txt && fail 'merge took it'
+contains 'merge' merge.txt 'lacks small blocks (--min-size)'
+
+echo '--min-size: blocks of a C++ allocator of its own'
+if [ -x "$PROGRAMS/cxx_new" ]; then
+    RUN_OPTIONS='--min-size 64'
+    record "$PROGRAMS/cxx_new"
+    equal 'blocks below' 0 "$(value "SELECT count(*) FROM size_class WHERE kind = 'heap' AND log2_size < 6")"
+fi
+
+echo '--sample: blocks of known numbers'
+RUN_OPTIONS='--sample 4K --sample-seed 11'
+record "$PROGRAMS/thinned" sample
+equal 'exit status' 0 $status
+equal 'lost events' 0 "$(value "SELECT sum(value) FROM counter WHERE name IN ('lost_event', 'unmatched_free')")"
+balance
+equal 'version of the file' 7 "$(sql 'PRAGMA user_version')"
+"$MEMPROF" report out.db --by function --top 0 --csv | python3 "$ROOT/tests/bench/sample_within.py" run.out >within
+# a seed's sample of one thread is always the same, but for how counts are rounded; 2.5 times the error is missed once
+# in a million
+awk '{ d = $5 - $6; if (d < 0) d = -d; if (d > 2.5 * $4) { print "far off: " $0; bad = 1 } } END { exit bad }' within ||
+    fail "estimates: $(cat within)"
+equal 'blocks that are recorded always, exact' '1|1|1|1' \
+    "$(awk '$1 == "large" && $4 == 0 { printf "%s%s", s, $5 == $6; s = "|" }' within)"
+at_least 'small ones have errors' 4 "$(awk '$1 == "small" && $4 > 0' within | wc -l)"
+first=$(sql 'SELECT alloc_bytes FROM total WHERE device_id = 0')
+record "$PROGRAMS/thinned" sample
+equal 'the same seed again' "$first" "$(sql 'SELECT alloc_bytes FROM total WHERE device_id = 0')"
+RUN_OPTIONS='--sample 4K --sample-seed 12'
+record "$PROGRAMS/thinned" sample
+[ "$first" != "$(sql 'SELECT alloc_bytes FROM total WHERE device_id = 0')" ] ||
+    fail 'another seed is the same'
+
+echo '--sample: what is said'
+"$MEMPROF" report out.db >report.txt
+contains 'title' report.txt 'sampled: of the heap'
+grep -q '^host  *heap  .*MiB ±[0-9.]*%' report.txt || fail "no error in the totals: $(cat report.txt)"
+lacks 'exact words' report.txt xact
+"$MEMPROF" report out.db --html
+lacks 'findings' out.html 'Nothing stands out'
+contains 'the rate in info' info.txt 'left out'
+"$MEMPROF" info out.db >info.txt
+contains 'the rate in info' info.txt 'one block of the heap for each 4.00 KiB allocated'
+"$MEMPROF" leaks out.db >leaks.txt
+grep -q '^Live at the end: .* ±[0-9.]*% in .* ±[0-9.]*% blocks' leaks.txt || fail "leaks: $(cat leaks.txt)"
+refuses() {
+    what=$1
+    shift
+    "$@" >refused.out 2>refused.txt && fail "$what took it"
+    contains "$what" refused.txt 'has a sample of its blocks (--sample 4.00 KiB)'
+    equal "$what, lines" 1 "$(wc -l <refused.txt)"
+}
+refuses check "$MEMPROF" check out.db --max-peak 1G
+refuses diff "$MEMPROF" diff out.db out.db
+refuses merge "$MEMPROF" merge -o merged.db out.db out.db
+refuses advise "$MEMPROF" advise out.db
+refuses names "$MEMPROF" report out.db --names
+refuses leaks "$MEMPROF" leaks out.db --error-exitcode 3
+"$MEMPROF" export --format folded -o out.folded out.db 2>export.txt
+contains export export.txt 'the recording is sampled'
+
+echo '--sample and --min-size together, children and mappings'
+RUN_OPTIONS='--sample 1K --min-size 300'
+record "$PROGRAMS/thinned" sizes 300 5
+equal 'what is smaller' "$(sed -n 2p run.out)" "$(left_out)"
+true_bytes=$(sed -n 1p run.out | cut -d'|' -f2)
+found=$(taken | cut -d'|' -f2)
+at_most 'bytes, per cent off' 5 $((100 * (found > true_bytes ? found - true_bytes : true_bytes - found) / true_bytes))
+RUN_OPTIONS='--sample 1M'
+record_ok "$PROGRAMS/maps"
+maps=$(sql "SELECT group_concat(alloc_count || ' ' || alloc_bytes || ' ' || free_count) FROM total WHERE kind = 'map'")
+RUN_OPTIONS=
+record_ok "$PROGRAMS/maps"
+equal 'mappings are recorded whole' "$maps" \
+    "$(sql "SELECT group_concat(alloc_count || ' ' || alloc_bytes || ' ' || free_count) FROM total WHERE kind = 'map'")"
+
+echo 'what cannot be asked for'
+for options in '--sample 0' '--sample 5G' '--sample x' '--min-size x' '--sample-seed 3' '--sample 1K --max-events 5'; do
+    # shellcheck disable=SC2086 # words
+    "$MEMPROF" run -o no.db $options true 2>usage.txt && fail "$options was taken"
+    equal "$options, lines" 1 "$(grep -c '^memprof: ' usage.txt)"
+done

@@ -51,6 +51,7 @@ static inline uint64_t wire_sample_always(uint64_t sample_bytes)
 #define WIRE_CLOCK_TSC   1u /* stamps are rdtsc; otherwise CLOCK_MONOTONIC nanoseconds */
 #define WIRE_FOLLOW      2u /* children are recorded too */
 #define WIRE_FREE_STACKS 4u /* who frees is recorded too */
+#define WIRE_ATTACHED    8u /* to a process that ran already: a signal for the collector is not the program's */
 
 /* control.state: collector only */
 enum { WIRE_STATE_OFF = 0, WIRE_STATE_ON = 1 };
@@ -125,7 +126,7 @@ static inline int wire_collector_lives(const struct wire_control *c)
  * written, LIVE -> FREE by the collector once the process is gone and its rings are drained. CLAIMED -> FREE by the
  * collector where the process was killed in between. */
 enum { WIRE_PROC_FREE = 0, WIRE_PROC_CLAIMED = 1, WIRE_PROC_LIVE = 2 };
-enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1 };
+enum { WIRE_START_EXEC = 0, WIRE_START_FORK = 1, WIRE_START_ATTACH = 2 };
 
 /* Counters that the program side keeps per process. */
 struct wire_counters {

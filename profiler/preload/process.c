@@ -50,6 +50,8 @@ void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
         COUNT(own_new, 1);
     record_heap_start();
     uint32_t on = pause_start(gate_guard());
+    if (on == GATE_OPEN && process.joined > 1)
+        on = GATE_AGAIN;
     process.state = PROCESS_ON;
     __atomic_store_n(&gate.on, on, __ATOMIC_RELEASE);
 }
@@ -75,6 +77,18 @@ void process_attach(void)
         return;
     }
     process_start(WIRE_START_EXEC, 0, (int)sys_call(SYS_getppid, 0, 0, 0));
+}
+
+int process_join(const char *path)
+{
+    if (!session_map(path))
+        return 0;
+    process.use_tsc = process.control->flags & WIRE_CLOCK_TSC;
+    process.slot = NULL;
+    process.state = PROCESS_ATTACHING;
+    __atomic_fetch_add(&process.joined, 1, __ATOMIC_RELEASE);
+    unwind_restart();
+    return 1;
 }
 
 static void shut(uint32_t state)

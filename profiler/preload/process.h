@@ -24,6 +24,7 @@ enum gate_state {
                      each free whether its stack is asked for */
     GATE_PAUSED,  /* open, but for births of blocks of the heap (pause.h) */
     GATE_THINNED, /* open, but for most blocks of the heap (thin.h): GATE_OPEN is never the state of its process */
+    GATE_AGAIN,   /* open once more after a recording that ended: threads may have rings of that one */
 };
 struct gate {
     uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
@@ -49,6 +50,7 @@ struct process {
     uint32_t filtered;          /* by seccomp: no system calls that recording can do without */
     uint32_t free_stacks;       /* who frees is recorded: then the gate is watched for good, never open */
     uint64_t free_least_bytes;  /* of a heap's blocks, those that can hold so many */
+    uint32_t joined;            /* recordings that it was attached to while it ran (attach.c) */
 };
 enum process_state {
     PROCESS_NEW,
@@ -106,6 +108,9 @@ static inline void process_watch(void)
     if (gate.on == open && !process.teardown_known)
         __atomic_compare_exchange_n(&gate.on, &open, GATE_WATCHED, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
+/* Makes the recording at path this process's, which runs already: maps that session; 0: it cannot be, and nothing has
+ * changed. The gate is shut. Then process_start opens it. */
+int process_join(const char *path) HIDDEN;
 /* In a forked child: becomes a process of its own, or stops recording where children are not followed. libc_knows: made
  * by fork, which took the allocator's locks in its parent. torn: the hook that the fork interrupted, if any, may have
  * been storing words in its parent's ring; then the child is not recorded. */

@@ -1,4 +1,5 @@
 /* A forked child: it becomes a process of its own, or it stops recording. */
+#include "attach.h"
 #include "record_stack.h"
 
 /* Where a hook goes on in a forked child that has no ring: it finishes its record here, and nobody reads it. */
@@ -37,6 +38,8 @@ void process_after_fork(int libc_knows, int torn)
         process.heap_locks_unsure = 1;
     if ((depth && torn) || !(process.control->flags & WIRE_FOLLOW)) {
         process.state = PROCESS_OFF;
+        if (process.joined)
+            attach_left_by_fork();
     } else {
         process.state = PROCESS_ATTACHING;
         unwind_after_fork();

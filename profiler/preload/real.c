@@ -23,15 +23,31 @@ static const struct link_map *own_map(void)
     return map;
 }
 
-void *real_find_next(const char *name)
+static void *find_from(const struct link_map *map, const struct link_map *end, const char *name)
 {
-    const struct link_map *map = own_map();
-    for (map = map ? map->l_next : NULL; map; map = map->l_next) {
+    for (; map && map != end; map = map->l_next) {
         void *p = elf_find(map, name);
         if (p)
             return p;
     }
     return NULL;
+}
+
+int real_is_late(void)
+{
+    static int known; /* 1: no, 2: yes */
+    if (!known) {
+        const struct link_map *own = own_map();
+        known = own && !find_from(own->l_next, NULL, "gnu_get_libc_version") ? 2 : 1;
+    }
+    return known == 2;
+}
+
+/* Loaded while the program ran, it comes behind all others: theirs are the definitions that the program goes by. */
+void *real_find_next(const char *name)
+{
+    const struct link_map *own = own_map();
+    return real_is_late() ? find_from(_r_debug.r_map, own, name) : find_from(own ? own->l_next : NULL, NULL, name);
 }
 
 void real_hide(const char *const *names, unsigned count)
@@ -72,10 +88,6 @@ void real_init(void)
 #define X(name, type, args) real.name = (type(*) args)real_find_next(#name);
 #include "real.def"
 #undef X
-    /* loaded late, as NVTX's tool of a program that is not recorded: libc lies before us in the list */
-    for (const struct link_map *map = _r_debug.r_map; map && !real.dlopen; map = map->l_next)
-        if (map->l_ld != _DYNAMIC)
-            real.dlopen = (void *(*)(const char *, int))elf_find(map, "dlopen");
     real.program_has_malloc = _r_debug.r_map && elf_find(_r_debug.r_map, "malloc") != NULL;
     real.program_has_new = _r_debug.r_map && elf_find(_r_debug.r_map, "_Znwm") != NULL;
     new_find();

@@ -30,8 +30,11 @@ extern struct real real;
 /* Finds them all, once; cheap afterwards. Callable before constructors have run. A missing one stays NULL. */
 void real_init(void);
 
-/* The first definition after this library in load order: what RTLD_NEXT means. NULL: none. */
+/* The first definition after this library in load order: what RTLD_NEXT means, or where it is late the first one
+ * of all. NULL: none. */
 void *real_find_next(const char *name);
+/* Loaded while the program ran: as NVTX's tool of a program that is not recorded, or attached. */
+int real_is_late(void);
 /* Functions that this library exports (NULL: none): the dynamic loader binds nobody to them any more. They lie in the
  * symbol table alone with what is only read. Where the kernel refuses, they stay. */
 void real_hide(const char *const *names, unsigned count);

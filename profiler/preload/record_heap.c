@@ -1,5 +1,6 @@
 #include "record_heap.h"
 
+#include "attach.h"
 #include "heap_ask.h"
 #include "heap_ranges.h"
 #include "order.h"
@@ -41,8 +42,11 @@ void record_heap_sample_if_due(struct thread *t, uint64_t stamp)
     pause_look();
     order_look(t);
     if (t->depth == 1 && t->writing == 0 && stamp >= due &&
-        __atomic_compare_exchange_n(&record_heap_due, &due, later, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&record_heap_due, &due, later, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (process.joined)
+            attach_look();
         record_heap_sample(t);
+    }
 }
 
 /* What a walk over the heap takes: as long as the last one, and longer where nobody looked for a while, which is when a

@@ -74,9 +74,10 @@ static __attribute__((noinline)) void wait_for_collector(struct thread *t, uint6
     COUNT(wait_ns, wait_clock_ns() - begin_ns);
 }
 
-static int disowned(void)
+static int disowned(const struct thread *t)
 {
-    process_disowned();
+    if (!thread_is_stale(t)) /* else the event is of the recording before */
+        process_disowned();
     return 0;
 }
 
@@ -84,7 +85,7 @@ static int make_room(struct thread *t, uint64_t words)
 {
     const uint64_t eighth = WIRE_RING_WORDS / 8;
     if (!thread_owns_ring(t))
-        return disowned();
+        return disowned(t);
     uint64_t tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
     if (t->head - tail > eighth)
         record_wake_collector();
@@ -95,7 +96,7 @@ static int make_room(struct thread *t, uint64_t words)
         }
         wait_for_collector(t, words);
         if (!thread_owns_ring(t))
-            return disowned();
+            return disowned(t);
         tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
         if (t->head + words - tail > capacity(t)) {
             COUNT(lost_event, 1);

@@ -15,6 +15,8 @@
 #define FIRST_BYTES (WIRE_DATA_OFFSET + RINGS_FIRST * RING_BYTES)
 #define SPACE_PART  4u /* of the address space */
 
+static uint64_t *ring_maps[WIRE_RINGS]; /* kept for the ring's next thread; its present one writes here */
+
 static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
 {
     long at =
@@ -40,27 +42,42 @@ static int has_space_for_first(void)
            space.rlim_cur / SPACE_PART >= FIRST_BYTES;
 }
 
-void session_map(const char *path)
+/* The control page and all up to the rings' data, or to the first rings. */
+static struct wire_control *map_valid(int fd, uint64_t bytes)
+{
+    struct wire_control *c = session_map_part(fd, 0, bytes);
+    if (c && !session_valid(c)) {
+        sys_unmap(c, bytes);
+        c = NULL;
+    }
+    return c;
+}
+
+/* Threads may still be in hooks of a recording before: what they go by is never nothing in between. */
+int session_map(const char *path)
 {
     struct stat st;
+    struct wire_control *c = NULL;
+    char *data = NULL;
     int fd = sys_open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
-        return;
+        return 0;
     if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
-        uint64_t mapped_bytes = FIRST_BYTES;
         if (has_space_for_first())
-            process.control = session_map_part(fd, 0, mapped_bytes);
-        if (process.control)
-            process.data = (char *)process.control + WIRE_DATA_OFFSET;
+            c = map_valid(fd, FIRST_BYTES);
+        if (c)
+            data = (char *)c + WIRE_DATA_OFFSET;
         else
-            process.control = session_map_part(fd, 0, mapped_bytes = WIRE_DATA_OFFSET);
-        if (process.control && !session_valid(process.control)) {
-            sys_unmap(process.control, mapped_bytes);
-            process.control = NULL;
-            process.data = NULL;
-        }
+            c = map_valid(fd, WIRE_DATA_OFFSET);
     }
     sys_close(fd);
+    if (!c)
+        return 0;
+    for (uint32_t i = 0; process.control && i < WIRE_RINGS; i++)
+        ring_maps[i] = NULL;
+    process.data = data;
+    __atomic_store_n(&process.control, c, __ATOMIC_RELEASE);
+    return 1;
 }
 
 static struct wire_ring *ring_at(uint32_t i)
@@ -101,12 +118,11 @@ static void *ring_map_again(uint64_t offset)
 uint64_t *session_ring_words(const struct wire_ring *ring)
 {
     uint32_t index = (uint32_t)(ring - ring_at(0));
-    static uint64_t *maps[WIRE_RINGS]; /* kept for the ring's next thread; its present one writes here */
     uint64_t offset = (uint64_t)index * RING_BYTES;
     if (process.data && index < RINGS_FIRST)
         return (uint64_t *)(process.data + offset);
-    if (maps[index])
-        return maps[index];
+    if (ring_maps[index])
+        return ring_maps[index];
     int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
     void *words = NULL;
     if (fd >= 0) {
@@ -115,7 +131,7 @@ uint64_t *session_ring_words(const struct wire_ring *ring)
     }
     if (!words)
         words = ring_map_again(offset);
-    maps[index] = words;
+    ring_maps[index] = words;
     return words;
 }
 

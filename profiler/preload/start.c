@@ -1,4 +1,6 @@
 /* The start of this library in a program, and the end of both. */
+#include "start.h"
+
 #include "environment.h"
 #include "hooks_new.h"
 #include "image.h"
@@ -28,6 +30,16 @@ static void process_exit(int status, void *unused)
     thread_leave(t);
 }
 
+void start_once(void)
+{
+    static int is_done;
+    if (is_done)
+        return;
+    is_done = 1;
+    thread_watch_ends();
+    on_exit(process_exit, NULL);
+}
+
 __attribute__((constructor)) static void library_start(void)
 {
     struct thread *t = &self;
@@ -38,8 +50,7 @@ __attribute__((constructor)) static void library_start(void)
     new_withdraw();
     process_attach();
     if (gate.on) {
-        thread_watch_ends();
-        on_exit(process_exit, NULL);
+        start_once();
         if (!(process.control->flags & WIRE_FOLLOW))
             environment_strip();
     }

@@ -111,6 +111,7 @@ int thread_attach(struct thread *t)
     t->writing = 0;
     t->told_depth = 0;
     t->thin_left = t->thin_is_ready = 0;
+    t->joined = process.joined;
     if (t->unwind) /* a forked child keeps its parent's buffers, not what they remember */
         unwind_thread_init(t->unwind, stack_top((uint64_t)__builtin_frame_address(0)), process.control->depth_max);
     else
@@ -192,12 +193,32 @@ static __attribute__((noinline)) void process_meet(struct thread *t, struct unwi
     }
 }
 
+/* Of the recording before this one, which has ended. The old ring's memory stays: nobody knows who is in it. */
+static void forget_recording(struct thread *t)
+{
+    t->depth = 1;
+    barrier();
+    t->ring = NULL;
+    t->refused = t->told_depth = t->python_id = 0;
+    t->writing = 0;
+    if (t->python) {
+        void *memory = t->python;
+        t->python = NULL;
+        record_python_unmap(memory);
+    }
+    barrier();
+    t->depth = 0;
+}
+
 int thread_enter_slow(struct thread *t, struct unwind_state s)
 {
+    if (unlikely(thread_is_stale(t)) && !t->depth && gate.on)
+        forget_recording(t);
     if (unlikely(python_is_ending()))
         record_python_teardown(t, s);
-    if (likely((gate.on == GATE_WATCHED || gate.on == GATE_PAUSED || gate.on == GATE_THINNED) && t->depth == 0 &&
-               t->ring)) {
+    if (likely(
+            (gate.on == GATE_WATCHED || gate.on == GATE_PAUSED || gate.on == GATE_THINNED || gate.on == GATE_AGAIN) &&
+            t->depth == 0 && t->ring)) {
         t->depth = 1;
         t->outer_sp = s.sp;
         barrier();

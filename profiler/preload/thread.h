@@ -36,6 +36,7 @@ struct thread {
     uint64_t thin_left;            /* bytes until the next sample (thin.h); 0: not known yet */
     uint64_t thin_state;           /* of its random numbers */
     uint32_t thin_is_ready;        /* they began */
+    uint32_t joined;               /* process.joined, of the recording that the ring is of */
     volatile uint64_t fork_stamp;  /* of the fork under way, before which nothing of it has happened; 0: none */
 };
 
@@ -132,10 +133,17 @@ void thread_watch_ends(void) HIDDEN;
 int thread_attach(struct thread *t) HIDDEN;
 /* The thread's buffers. 0: none to be had. */
 int thread_memory(struct thread *t) HIDDEN;
+/* Its ring is of a recording that the process was attached to before: nobody reads it. */
+static inline int thread_is_stale(const struct thread *t)
+{
+    return t->ring && t->joined != __atomic_load_n(&process.joined, __ATOMIC_ACQUIRE);
+}
 /* Whether the thread's ring is still its own, and the process's slot, without which nobody reads it. The collector
  * frees a ring whose thread it takes for gone, and another thread may have it then. */
 static inline int thread_owns_ring(const struct thread *t)
 {
+    if (t->joined != __atomic_load_n(&process.joined, __ATOMIC_ACQUIRE))
+        return 0;
     const struct wire_ring *r = t->ring;
     const struct wire_proc *slot = process.slot;
     return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != WIRE_RING_FREE && r->pid == process.pid &&

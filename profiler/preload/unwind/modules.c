@@ -511,3 +511,21 @@ void modules_forget(void)
     table.slots = 0;
     /* numbers go on, so that no module of the child has one of its parent */
 }
+
+#define RESTART_TRIES  1000u
+#define RESTART_NAP_NS 100000
+
+/* Who holds the table announces a module, for which he may wait for room in a ring. */
+void modules_restart(void)
+{
+    for (unsigned i = 0; i < RESTART_TRIES; i++) {
+        if (try_hold()) {
+            for (uint32_t k = 0; k < table.slots; k++)
+                if (table.modules[k].identity.start)
+                    withdraw(&table.modules[k]);
+            let_go(1);
+            return;
+        }
+        sys_sleep_ns(RESTART_NAP_NS);
+    }
+}

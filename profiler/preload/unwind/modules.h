@@ -30,6 +30,9 @@ void modules_sweep(void);
 /* In a forked child: nothing is announced, and no thread holds the table. */
 void modules_forget(void);
 
+/* All are announced anew. The caller has no ring; other threads may use the table. */
+void modules_restart(void);
+
 /* A module was announced, or is gone. Whoever wants to know defines these (python/python_find.c). Never two calls at
  * once. */
 void modules_watch_seen(const struct link_map *map, uint64_t start);

@@ -411,6 +411,12 @@ void unwind_after_fork(void)
     rules_forget();
 }
 
+void unwind_restart(void)
+{
+    modules_restart();
+    rules_forget();
+}
+
 size_t unwind_thread_bytes(void)
 {
     return sizeof(struct unwind_thread);

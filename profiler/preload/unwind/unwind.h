@@ -74,6 +74,9 @@ void unwind_after_dlclose(void);
 /* In a forked child, before its first unwind: it announces its modules anew, and no remembered id is valid. */
 void unwind_after_fork(void);
 
+/* Another recording begins, while other threads may be in hooks of the one before: as after a fork, but with care. */
+void unwind_restart(void);
+
 extern struct wire_counters *unwind_counters; /* may be NULL */
 
 /* Implemented in record_module.c. record_module_load: 0 when there was no room for it; try again later. */

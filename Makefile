@@ -56,7 +56,7 @@ Q = $(if $(V),,@printf '  build %s\n' '$@' && )
 
 # The rooms of docs/design.md: libmemprof.so is made of the first, memprof of the second.
 PRELOAD_ROOMS := profiler/preload $(addprefix profiler/preload/,unwind python gpu)
-TOOL_ROOMS := common $(addprefix formats/,heaptrack pickle pprof torch_snapshot) $(addprefix profiler/,symbols store account devices collect finish import merge outside) \
+TOOL_ROOMS := common $(addprefix formats/,heaptrack pickle pprof torch_snapshot) $(addprefix profiler/,symbols store account devices attach collect finish import merge outside) \
               $(addprefix report/,print query findings text page export check live) cli
 PRELOAD_SRC := $(wildcard $(PRELOAD_ROOMS:%=%/*.c))
 ifeq ($(CUDA),0)

@@ -50,6 +50,8 @@ int cli_running_names(const struct arguments *a, site_names_open **open);
 /* Whether several recordings are named, by words or a pattern; their report. */
 int cli_is_many(const struct arguments *a);
 int cli_report_many(const struct arguments *a);
+/* The options as typed, for meta 'options'. To free. */
+char *cli_options_text(const struct arguments *a);
 /* --json, --csv, --color, the terminal. 0 or EXIT_USAGE after a message. */
 int cli_output(const struct arguments *a, struct report_out *out);
 /* --skip, --process, --native, --python-only. 0 or EXIT_USAGE after a message. */

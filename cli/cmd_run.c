@@ -19,20 +19,6 @@
     4096 /* of --free-stacks without a number: few of a program's blocks, and most of its bytes                        \
           */
 
-/* The options as typed, for meta 'options'. */
-static char *options_text(const struct arguments *a)
-{
-    struct buf text = BUF(1 << 16);
-    for (int i = 0; i < a->use_count; i++) {
-        buf_printf(&text, "%s--%s", i ? " " : "", option_infos[a->use[i].id].name);
-        if (a->use[i].value) {
-            buf_putc(&text, '=');
-            buf_shell(&text, a->use[i].value);
-        }
-    }
-    return buf_take(&text);
-}
-
 /* The loader's auditor for the program, in front of the user's own; it lies beside the library. */
 static int set_auditor(const char *library, struct error *err)
 {
@@ -227,7 +213,7 @@ int run_program(const struct arguments *a, char *const program[], struct collect
         free(policy);
         return -status;
     }
-    char *library = cli_library(&err), *text = options_text(a);
+    char *library = cli_library(&err), *text = cli_options_text(a);
     struct collect_options options = {
         .output = output,
         .library = library,

@@ -61,6 +61,19 @@ char *cli_python_path(struct error *err)
     return NULL;
 }
 
+char *cli_options_text(const struct arguments *a)
+{
+    struct buf text = BUF(1 << 16);
+    for (int i = 0; i < a->use_count; i++) {
+        buf_printf(&text, "%s--%s", i ? " " : "", option_infos[a->use[i].id].name);
+        if (a->use[i].value) {
+            buf_putc(&text, '=');
+            buf_shell(&text, a->use[i].value);
+        }
+    }
+    return buf_take(&text);
+}
+
 const char *cli_file(const struct arguments *a)
 {
     if (a->rest_count > 1) {

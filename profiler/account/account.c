@@ -468,6 +468,8 @@ static __attribute__((noinline)) void free_unknown(struct account *a, const stru
 {
     if (e->inherited & EVENT_OF_CHILD)
         free_inherited(a, e);
+    else if (e->inherited & EVENT_FROM_BEFORE)
+        a->counts.inherited_frees++;
     else if (e->inherited && e->kind == KIND_heap && e->device == 0)
         a->counts.unseen_frees++;
     else

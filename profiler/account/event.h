@@ -53,6 +53,7 @@ static inline int event_is_death(unsigned op)
 enum {                         /* inherited */
        EVENT_OF_CHILD = 1,     /* the process is a fork's child: of a block of its parent */
        EVENT_MAYBE_UNSEEN = 2, /* the recording was paused before: of a block that was born then */
+       EVENT_FROM_BEFORE = 4,  /* the recording began while the process ran: of a block that was there */
 };
 
 struct event {

@@ -214,6 +214,8 @@ static void tell_stragglers(struct collection *c)
 static int is_over(struct collection *c)
 {
     const struct processes *ps = &c->processes;
+    if (c->options->is_attached)
+        return collect_attach_is_over(c);
     if (!ps->first_ended) {
         c->stops_at_end = watch_stops(c->watch);
         return 0;
@@ -353,6 +355,7 @@ static void write_down(struct collection *c, struct facts *f)
         .bad_records = state.bad_records,
         .unknown_stacks = state.unknown_stacks,
         .unresolved_names = state.unresolved_names,
+        .is_attached = c->options->is_attached,
     };
     account_counts(c->account, &f->counts);
     left_out_write(&c->session, state.ring_end, c->store);
@@ -383,7 +386,7 @@ static void finish_file(struct collection *c, const struct facts *f)
         facts_print(f, c->output.path); /* last, when the file has its size */
 }
 
-static void nothing_recorded(struct collection *c, int undo)
+void collect_drop(struct collection *c, int undo)
 {
     if (!c->store)
         return;
@@ -405,7 +408,7 @@ static void nothing_kept(struct collection *c)
     struct error err = {""};
     if (store_failed(c->store, &err) && !c->told_failure)
         fprintf(stderr, "memprof: %s; nothing was recorded\n", err.text);
-    nothing_recorded(c, 1);
+    collect_drop(c, 1);
     set_aside(c, &err);
 }
 
@@ -478,34 +481,9 @@ static void start_plainly(void *arg)
     _exit(launch_exit_status(status));
 }
 
-static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)
+void collect_go_on(struct collection *c, struct collect_result *result)
 {
     struct facts facts;
-    struct starting starting = {c, path};
-    out_of_memory_then(start_plainly, &starting);
-    c->spare = xmalloc(SPARE_BYTES);
-    int rc = collect_open_parts(c, err), started = 0;
-    if (rc == 0) {
-        rc = collect_start_program(c, path, err);
-        started = c->pid > 0;
-    }
-    if (rc) {
-        int plainly = started || (is_limited(c, rc) && !c->options->is_required);
-        nothing_recorded(c, 1);
-        if (!c->pid && !plainly)
-            return rc;
-        fprintf(stderr, "memprof: %s%s\n", err->text, plainly ? "; running it without recording" : "");
-        set_aside(c, err);
-        if (plainly) {
-            if (started)
-                wait_for_program(c, result);
-            else
-                run_plainly(c, path, result);
-            return 0;
-        }
-        result->status = rc == -ENOENT ? 127 : 126;
-        return 0;
-    }
     record(c);
     write_down(c, &facts);
     result->status = launch_exit_status(c->processes.first_status);
@@ -520,8 +498,38 @@ static int run(struct collection *c, const char *path, struct collect_result *re
     } else {
         if (!c->told_failure)
             fprintf(stderr, "memprof: %s: nothing was recorded: the library did not start in it\n", c->argv[0]);
-        nothing_recorded(c, 0);
+        collect_drop(c, 0);
     }
+}
+
+static int run(struct collection *c, const char *path, struct collect_result *result, struct error *err)
+{
+    struct starting starting = {c, path};
+    out_of_memory_then(start_plainly, &starting);
+    c->spare = xmalloc(SPARE_BYTES);
+    int rc = collect_open_parts(c, err), started = 0;
+    if (rc == 0) {
+        rc = collect_start_program(c, path, err);
+        started = c->pid > 0;
+    }
+    if (rc) {
+        int plainly = started || (is_limited(c, rc) && !c->options->is_required);
+        collect_drop(c, 1);
+        if (!c->pid && !plainly)
+            return rc;
+        fprintf(stderr, "memprof: %s%s\n", err->text, plainly ? "; running it without recording" : "");
+        set_aside(c, err);
+        if (plainly) {
+            if (started)
+                wait_for_program(c, result);
+            else
+                run_plainly(c, path, result);
+            return 0;
+        }
+        result->status = rc == -ENOENT ? 127 : 126;
+        return 0;
+    }
+    collect_go_on(c, result);
     return 0;
 }
 

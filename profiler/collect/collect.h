@@ -1,5 +1,6 @@
 /*
- * collect.h: `memprof run`: starts the program with the library preloaded, drains its rings, writes the database.
+ * collect.h: `memprof run` and `memprof attach`: starts the program with the library preloaded, drains its rings,
+ * writes the database.
  */
 #ifndef MEMPROF_COLLECT_H
 #define MEMPROF_COLLECT_H
@@ -25,6 +26,7 @@ struct collect_options {
     int is_paused;                         /* from the beginning on */
     const char *policy_name, *policy_text; /* the file and what is in it, which was parsed already; NULL: none */
     int policy_has_orders;                 /* by which programs may be asked to do something */
+    int is_attached;                       /* to a process that runs already (collect_attach) */
     int free_stacks;                       /* who frees, of a heap's blocks those that can hold so many: */
     uint64_t free_least_bytes;
     struct rotate_options rotate;
@@ -46,5 +48,9 @@ struct collect_result {
  * -EEXIST where something that is no recording has the output's name. */
 int collect_run(const struct collect_options *options, char *const argv[], struct collect_result *result,
                 struct error *err);
+
+/* The same of a process that runs already: until it ends, or a signal asks this one to end; then the process is as it
+ * was before. -errno with err: it cannot be attached to, and nothing has changed. */
+int collect_attach(const struct collect_options *options, int pid, struct collect_result *result, struct error *err);
 
 #endif

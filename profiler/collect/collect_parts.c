@@ -77,6 +77,7 @@ int collect_open_parts(struct collection *c, struct error *err)
         .sample_bytes = o->sample_bytes,
         .least_bytes = o->least_bytes,
         .sample_seed = o->sample_seed,
+        .is_attached = o->is_attached,
         .sample_interval = o->heap_sample ? clock_ticks(&c->clock, HEAP_SAMPLE_NS) : 0,
     };
     rc = session_open(&c->session, &session, err);
@@ -95,8 +96,15 @@ int collect_start_program(struct collection *c, const char *path, struct error *
     c->pid = launch_start(&c->launch, path, c->argv, c->options->library, c->session.control->session_path, err);
     if (c->pid < 0)
         return c->pid;
+    return collect_join_program(c, err);
+}
+
+int collect_join_program(struct collection *c, struct error *err)
+{
     c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-    int rc = watch_start(&c->watch, &c->session, &c->clock, c->launch.signal_fd, c->pid, c->pidfd, err);
+    /* a signal for us is the program's where we have started it */
+    int first_pidfd = c->options->is_attached ? -1 : c->pidfd;
+    int rc = watch_start(&c->watch, &c->session, &c->clock, c->launch.signal_fd, c->pid, first_pidfd, err);
     if (rc)
         return rc;
     watch_first(c->watch, c->pidfd);

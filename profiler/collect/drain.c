@@ -176,7 +176,8 @@ static inline __attribute__((always_inline)) const uint64_t *record_at(const uin
 
 static uint8_t unknown_frees(const struct drain *d, const struct process *p)
 {
-    return (uint8_t)((p->inherited ? EVENT_OF_CHILD : 0) | (d->lacks_blocks ? EVENT_MAYBE_UNSEEN : 0));
+    return (uint8_t)((p->inherited ? EVENT_OF_CHILD : 0) | (p->attached ? EVENT_FROM_BEFORE : 0) |
+                     (d->lacks_blocks ? EVENT_MAYBE_UNSEEN : 0));
 }
 
 void drain_pause(struct drain *d, int is_paused)

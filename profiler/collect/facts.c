@@ -121,6 +121,8 @@ void facts_begin(struct store *store, const struct collect_options *options, cha
     store_meta_text(store, "events_kept", options->aggregate ? "none" : options->max_events ? "last" : "all");
     store_meta_text(store, "forked_heap", "blocks");
     store_meta_int(store, "collector_pid", getpid());
+    if (options->is_attached)
+        store_meta_int(store, "attached", 1);
     facts_progress(store, 0, 0);
     free(cwd);
     fill_hooks(store);
@@ -164,8 +166,12 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
          "counted in the totals, but in no line"},
         {"unmatched_free", "frees of addresses that are no live block", f->counts.unmatched_frees,
          "free of an address that is no live block", 0, "freed twice, or of allocations that were not seen"},
-        {"inherited_free", "frees of a parent's blocks in a forked child", f->counts.inherited_frees,
-         "free of a parent's block in a forked child", 0, NULL},
+        {"inherited_free",
+         f->is_attached ? "frees of blocks from before memprof attached"
+                        : "frees of a parent's blocks in a forked child",
+         f->counts.inherited_frees,
+         f->is_attached ? "free of a block from before memprof attached" : "free of a parent's block in a forked child",
+         0, NULL},
         {"unseen_free", "frees of blocks that the recording left out", f->counts.unseen_frees,
          "free of a block that a pause of the recording left out", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",

@@ -20,6 +20,7 @@ struct facts {
     uint64_t processes_refused, processes_disowned, threads_refused;
     uint64_t bad_rings, bad_records, unknown_stacks, unresolved_names;
     uint64_t program_losses[FACTS_PROGRAM_LOSSES]; /* filled by facts_read_losses */
+    int is_attached;                               /* to a process that ran already */
     struct account_counts counts;
 };
 

@@ -35,6 +35,7 @@ struct process {
     int pidfd;              /* -1: none to be had; then asked with kill(2) */
     uint16_t process_id;
     uint8_t inherited;      /* began as a fork: knows blocks of its parent */
+    uint8_t attached;       /* while it ran: blocks of before are not known */
     uint8_t dead;           /* gone: its rings get no more words */
     uint8_t replaced;       /* by exec */
     uint8_t rings_known;    /* all that it had: they were looked for after it was gone */

@@ -281,6 +281,7 @@ static void adopt(struct processes *ps, uint32_t index)
     uint64_t start = __atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), now = clock_stamp(ps->clock);
     p->start_stamp = start < now ? start : now;
     p->inherited = slot->start_kind == WIRE_START_FORK;
+    p->attached = slot->start_kind == WIRE_START_ATTACH;
     p->pid_namespace = pid_namespace(ps, slot, p);
     const struct process *before = replace_image(ps, p);
     ps->others += !before && ps->total > 0;

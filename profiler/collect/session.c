@@ -44,7 +44,7 @@ static void fill_control(struct session *s, const struct session_options *option
     struct wire_control *c = s->control;
     c->version = WIRE_VERSION;
     c->flags = (options->use_tsc ? WIRE_CLOCK_TSC : 0) | (options->follow ? WIRE_FOLLOW : 0) |
-               (options->free_stacks ? WIRE_FREE_STACKS : 0);
+               (options->free_stacks ? WIRE_FREE_STACKS : 0) | (options->is_attached ? WIRE_ATTACHED : 0);
     c->free_least_bytes = options->free_least_bytes;
     c->ring_count = s->ring_count;
     c->ring_words = WIRE_RING_WORDS;

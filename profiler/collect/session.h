@@ -28,6 +28,7 @@ struct session_options {
     unsigned depth;
     int follow;
     int use_tsc;
+    int is_attached; /* to a process that runs already */
     int is_paused;   /* from the beginning on */
     int has_orders;  /* a policy may give programs orders: each has its thread for them from its start */
     int free_stacks; /* who frees is recorded; of a heap's blocks those that can hold so many: */

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #define READS       100u       /* of a row, which the collector writes anew once a millisecond */
 #define MEMFD_LINK  "/memfd:memprof (deleted)"
 #define PATH_BYTES  64u
+#define MAPPED_MAX  256u /* recordings of one process */
 
 struct outside {
     int fd;
@@ -146,6 +148,45 @@ static int find_recorded(int pid, char path[PATH_BYTES])
     return found;
 }
 
+/* --- a process that was attached to --- */
+
+/* The memory that it has mapped, newest last: of a recording before, it stays mapped. 0: none. */
+static size_t mapped_sessions(int pid, ino_t found[MAPPED_MAX])
+{
+    char name[PATH_BYTES], line[PATH_MAX + 128];
+    size_t count = 0;
+    snprintf(name, sizeof name, "/proc/%d/maps", pid);
+    FILE *file = fopen(name, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        unsigned long long inode;
+        if (strstr(line, MEMFD_LINK) && sscanf(line, "%*s %*s %*s %*s %llu", &inode) == 1 && count < MAPPED_MAX)
+            found[count++] = (ino_t)inode;
+    }
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* 1: path has the session of a collector that goes on, which is mapped there; 0: none. */
+static int find_attached(int pid, char path[PATH_BYTES])
+{
+    ino_t mapped[MAPPED_MAX];
+    size_t count = mapped_sessions(pid, mapped);
+    DIR *directory = count ? opendir("/proc") : NULL;
+    int found = 0;
+    for (struct dirent *e; directory && !found && (e = readdir(directory));) {
+        struct stat st;
+        int collector = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
+        if (!collector || collector == pid || find_collected(collector, NULL, path) != 1 || stat(path, &st))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            found |= mapped[i] == st.st_ino;
+    }
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
 static int open_process(const char *what, struct outside **o, struct error *err)
 {
     char path[PATH_BYTES] = "", *end;
@@ -157,6 +198,8 @@ static int open_process(const char *what, struct outside **o, struct error *err)
     int rc = find_collected((int)pid, NULL, path);
     if (rc == 0)
         rc = find_recorded((int)pid, path);
+    if (rc == 0)
+        rc = find_attached((int)pid, path);
     if (rc == -EACCES || rc == -EPERM)
         return error_set(err, EACCES,
                          "%s: a process of another user, or one that may not be looked at; name its "
@@ -232,6 +275,12 @@ void outside_close(struct outside *o)
 int outside_collector(const struct outside *o)
 {
     return o->collector;
+}
+
+int outside_is_attached(const struct outside *o)
+{
+    uint32_t flags = 0;
+    return read_at(o->fd, &flags, sizeof flags, offsetof(struct wire_control, flags)) && flags & WIRE_ATTACHED;
 }
 
 int outside_fd(const struct outside *o)

@@ -18,6 +18,8 @@ int outside_open(const char *what, struct outside **o, struct error *err);
 void outside_close(struct outside *o);
 
 /* Of the collector, as this process sees it. */
+/* Its process ran already as it began, and can be let go. */
+int outside_is_attached(const struct outside *o);
 int outside_collector(const struct outside *o);
 /* A descriptor that can be polled for the end of the collector that writes the recording, also while it only finishes
  * what its programs did: outside_open says then that it has ended. -1: nobody here writes it. */

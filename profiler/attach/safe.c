@@ -1,8 +1,8 @@
 /*
  * By the thread's whole stack, from .eh_frame, up to its beginning; a stack that cannot be walked to there is not safe.
- * Nothing on it may be in the loader, in the allocator or in our library. Of libc there may only be: at the inner end a
- * function that is known to sleep without a lock of libc's, at the outer end what starts threads and the program, and
- * in between what calls back without a lock.
+ * Nothing on it may be in the loader, in the allocator or in our library. Of libc there may only be: at the inner end
+ * a function that is known to sleep without one of these locks, at the outer end what starts threads and the program,
+ * and in between what calls back without a lock.
  */
 #include "safe.h"
 
@@ -12,53 +12,18 @@
 
 #define FRAMES_MAX 1024u
 
-static const char *const sleepers[] = {
-    "read",
-    "write",
-    "readv",
-    "writev",
-    "pread64",
-    "pwrite64",
-    "recv",
-    "recvfrom",
-    "recvmsg",
-    "recvmmsg",
-    "send",
-    "sendto",
-    "sendmsg",
-    "sendmmsg",
-    "accept",
-    "accept4",
-    "connect",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "nanosleep",
-    "clock_nanosleep",
-    "usleep",
-    "sleep",
-    "pause",
-    "sigsuspend",
-    "sigwait",
-    "sigwaitinfo",
-    "sigtimedwait",
-    "wait",
-    "waitpid",
-    "wait3",
-    "wait4",
-    "waitid",
-    "flock",
-    "fcntl",
-    "fcntl64",
-    "fsync",
-    "fdatasync",
-    "sched_yield",
-    "futex",
-    "syscall",
+/* Whoever called them: none of the code that takes these locks calls them meanwhile. */
+static const char *const calls[] = {
+    "read",       "write",       "readv",        "writev",       "pread64",         "pwrite64", "recv",
+    "recvfrom",   "recvmsg",     "recvmmsg",     "send",         "sendto",          "sendmsg",  "sendmmsg",
+    "accept",     "accept4",     "connect",      "poll",         "ppoll",           "select",   "pselect",
+    "epoll_wait", "epoll_pwait", "epoll_pwait2", "nanosleep",    "clock_nanosleep", "pause",    "sigsuspend",
+    "sigwait",    "sigwaitinfo", "sigtimedwait", "wait4",        "waitpid",         "waitid",   "flock",
+    "fsync",      "fdatasync",   "sched_yield",  "io_getevents", "mq_timedreceive", "msgrcv",   "semop",
+    "semtimedop",
+};
+/* Those that wait for a futex, as malloc does for its lock: by whom the program has called. */
+static const char *const waits[] = {
     "pthread_cond_wait",
     "pthread_cond_timedwait",
     "pthread_cond_clockwait",
@@ -70,16 +35,10 @@ static const char *const sleepers[] = {
     "pthread_timedjoin_np",
     "pthread_clockjoin_np",
     "pthread_mutex_lock",
-    "io_getevents",
-    "mq_timedreceive",
-    "msgrcv",
-    "semop",
-    "semtimedop",
-    "sigwaitinfo",
-    "__read_chk",
-    "__recv_chk",
-    "__poll_chk",
-    "__recvfrom_chk",
+    "pthread_mutex_timedlock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "syscall",
 };
 static const char *const callers[] = {"qsort", "qsort_r", "bsearch"};
 
@@ -91,7 +50,7 @@ struct range {
 
 struct safe {
     const struct target *target;
-    struct range sleeper[COUNT(sleepers)], caller[COUNT(callers)], exit, start;
+    struct range call[COUNT(calls)], wait[COUNT(waits)], caller[COUNT(callers)], exit, start;
     unsigned frame_count;
     uint64_t frames[FRAMES_MAX]; /* addresses that are in the function */
 };
@@ -109,7 +68,8 @@ struct safe *safe_open(const struct target *t)
     static const char *const ends[] = {"exit"}, *const starts[] = {"__libc_start_main"};
     struct safe *s = xcalloc(1, sizeof *s);
     s->target = t;
-    find_ranges(t, sleepers, COUNT(sleepers), s->sleeper);
+    find_ranges(t, calls, COUNT(calls), s->call);
+    find_ranges(t, waits, COUNT(waits), s->wait);
     find_ranges(t, callers, COUNT(callers), s->caller);
     find_ranges(t, ends, 1, &s->exit);
     find_ranges(t, starts, 1, &s->start);
@@ -153,7 +113,7 @@ static int are_frames_safe(const struct safe *s)
         outer--;
     while (outer > inner && is_libc(s, outer - 1))
         outer--;
-    if (inner && !is_in(s->sleeper, COUNT(sleepers), s->frames[inner - 1]))
+    if (inner && !is_in(s->call, COUNT(calls), s->frames[0]) && !is_in(s->wait, COUNT(waits), s->frames[inner - 1]))
         return 0;
     for (unsigned i = inner; i < outer; i++)
         if (is_libc(s, i) && !is_in(s->caller, COUNT(callers), s->frames[i]))

@@ -26,13 +26,9 @@ static int has_ended(const struct collection *c)
 }
 
 /* Another program than it was, by an exec that no hook has seen, has our memory mapped no more. */
-static int is_replaced(struct collection *c)
+static int has_memory(const struct collection *c)
 {
     char path[64], line[512];
-    uint64_t now = drain_state(c->drain).now_ns;
-    if (now - c->joined_ns < JOINED_NS)
-        return 0;
-    c->joined_ns = now;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)c->pid);
     FILE *file = fopen(path, "re");
     int is_there = !file;
@@ -40,7 +36,22 @@ static int is_replaced(struct collection *c)
         is_there = strstr(line, "/memfd:memprof") != NULL;
     if (file)
         fclose(file);
-    return !is_there;
+    return is_there;
+}
+
+static void look_for_exec(struct collection *c)
+{
+    uint64_t now = drain_state(c->drain).now_ns;
+    if (now - c->joined_ns < JOINED_NS || has_ended(c))
+        return;
+    c->joined_ns = now;
+    for (uint32_t i = 0; i < c->processes.slot_end && !has_memory(c); i++) {
+        struct process *p = c->processes.by_slot[i];
+        if (!p || p->dead)
+            continue;
+        p->dead = p->replaced = 1;
+        p->dead_stamp = clock_stamp(&c->clock);
+    }
 }
 
 /* The program may wait for room in its rings, so all goes on until it was let go. */
@@ -69,8 +80,9 @@ int collect_attach_is_over(struct collection *c)
 {
     if (c->is_detached)
         return !c->detach.helper || is_let_go(c);
-    if ((c->processes.total && !c->processes.live) || (!c->processes.total && has_ended(c)) || is_replaced(c))
+    if ((c->processes.total && !c->processes.live) || (!c->processes.total && has_ended(c)))
         return 1;
+    look_for_exec(c);
     if (watch_stops(c->watch) || c->told_failure)
         let_go(c);
     return 0;

@@ -271,6 +271,8 @@ check-accuracy: ## counts and bytes against independent counters
 check-stress: ## threads, reallocs and forks under load
 check-large: all ## the page of 10^8 events (1.5 GB of disk for a while)
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' PAGE_ALLOCATIONS=50000000 sh tests/run.sh tests/page/large.sh
+check-attach: all programs ## attach and detach under load: redis, nginx, python, 32 threads, memprof killed (minutes)
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh tests/attach/*.sh
 check-static: ## layers, exported and undefined symbols, warnings of both compilers, layout
 unit-sanitized:
 	$(if $(SANITIZE),,$(MAKE) SANITIZE=address,undefined BUILD='$(BUILD)/sanitize' unit replay)

@@ -25,6 +25,7 @@ CREATE TABLE meta( -- one fact a row
 --   they held together, and when); paused_ns (how long the recording was paused: marks of the domain 'pause' say when);
 --   sample_bytes (of a sampled recording: so many bytes from one sampled block of the heap to the next, in the mean), sample_seed,
 --   least_bytes (smaller blocks of the heap are in left_out alone);
+--   attached (1: begun while the process ran, whose blocks of before are not known; absent otherwise);
 --   of an imported snapshot also imported_from, import_note (what is unknown, or does not fit together), unknown_keys,
 --   of another tool's file imported_file, imported_form (what it is) and import_note,
 --   of a merged file merged (how many recordings it was made of), merged_clock ('one': their times can be compared; 'several':

@@ -379,6 +379,23 @@ static void add_left_out(sqlite3 *db, void (*add)(void *context, enum note_kind 
     add(context, NOTE_ABOUT, note);
 }
 
+static void add_attached(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    struct buf text = BUF(1024);
+    char date[32], count[UNITS_TEXT];
+    int64_t frees = counter(db, "inherited_free");
+    if (!db_meta_int(db, "attached", 0))
+        return;
+    buf_printf(&text, "recorded since memprof attached to it at %s: blocks from before are in no number",
+               notes_date(date, db_meta_int(db, "start_unix_ns", 0)));
+    if (frees > 0)
+        buf_printf(&text, ", nor %s of %s of them", frees == 1 ? "is the free" : "are the frees",
+                   units_count(count, frees));
+    buf_puts(&text, ". Its children and what it does with GPUs are not seen");
+    add(context, NOTE_ABOUT, buf_text(&text));
+    buf_free(&text);
+}
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *running = ending_running_text(db);
@@ -409,6 +426,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
     add_pauses(db, add, context);
     add_losses(db, add, context);
     add_unmatched(db, add, context);
+    add_attached(db, add, context);
     add_missed_frees(db, add, context);
     add_own_malloc(db, add, context);
     add_own_new(db, add, context);

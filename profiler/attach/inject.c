@@ -34,7 +34,6 @@ static void nap(uint64_t ns)
 /* --- a place for the code --- */
 
 #define CODE_BYTES ((size_t)(stub_end - stub_code))
-#define ALL_BYTES  (CODE_BYTES + TEXT_BYTES)
 
 /* Whether what lies there is the code of one that was killed in the middle: its thread may still be running it. */
 static int is_taken(const struct target *t, uint64_t at)
@@ -43,13 +42,15 @@ static int is_taken(const struct target *t, uint64_t at)
     return !remote_read(t->pid, at, name, sizeof name - 1) || !memcmp(name, STUB_NAME, sizeof STUB_NAME - 1);
 }
 
-/* Behind the code of an object its last page is filled up with what nobody runs or reads. 0: there is none so long. */
-static uint64_t find_place(const struct target *t)
+/* Behind the code of an object its last page is filled up with what nobody runs or reads. 0: there is none so long that
+ * is free. */
+static uint64_t find_place(const struct target *t, size_t bytes)
 {
     for (size_t i = 0; i < t->remote.count; i++) {
-        uint64_t end = t->remote.objects[i].code_end, at = (end + 63) & ~63ul;
-        if (end && -at % PAGE >= ALL_BYTES && at / PAGE == (end - 1) / PAGE && !is_taken(t, at))
-            return at;
+        uint64_t end = t->remote.objects[i].code_end, page_end = (end + PAGE - 1) & ~(PAGE - 1);
+        for (uint64_t at = (end + 63) & ~63ul; end && at + bytes <= page_end; at += (bytes + 63) & ~63ul)
+            if (!is_taken(t, at))
+                return at;
     }
     return 0;
 }
@@ -73,16 +74,27 @@ static uint64_t add_text(struct code *c, const char *text)
     return at;
 }
 
-/* Whole words. */
-static int write_code(pid_t tid, const struct code *c, const char *bytes)
+static int write_word(pid_t tid, const struct code *c, const char *bytes, size_t at)
 {
-    for (size_t i = 0; i < c->used; i += sizeof(long)) {
-        long word;
-        memcpy(&word, bytes + i, sizeof word);
-        if (ptrace(PTRACE_POKEDATA, tid, c->at + i, word))
-            return -errno;
-    }
-    return 0;
+    long word;
+    memcpy(&word, bytes + at, sizeof word);
+    return ptrace(PTRACE_POKEDATA, tid, c->at + at, word) ? -errno : 0;
+}
+
+/* Its name, by which it is known to be taken, last. */
+static int write_code(pid_t tid, const struct code *c)
+{
+    int rc = 0;
+    for (size_t at = c->used; at > 0 && rc == 0;)
+        rc = write_word(tid, c, c->bytes, at -= sizeof(long));
+    return rc;
+}
+
+/* The name first: nobody runs it any more. */
+static void erase_code(pid_t tid, const struct code *c)
+{
+    for (size_t at = 0; at < c->used; at += sizeof(long))
+        write_word(tid, c, c->before, at);
 }
 
 static int make_code(const struct target *t, const struct inject_call *call, struct code *c, struct error *err)
@@ -92,13 +104,15 @@ static int make_code(const struct target *t, const struct inject_call *call, str
     for (unsigned i = 0; i < 3; i++)
         text_bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
     memset(c, 0, sizeof *c);
-    c->at = find_place(t);
+    c->at = find_place(t, CODE_BYTES + text_bytes);
     if (text_bytes > TEXT_BYTES || CODE_BYTES + TEXT_BYTES > sizeof c->bytes)
         return error_set(err, ENAMETOOLONG, "%s: a path too long to attach with; install memprof in a shorter one",
                          call->library ? call->library : call->argument);
     if (!c->at)
-        return error_set(err, EINVAL, "%d: no loaded object has room behind its code; it cannot be attached to",
-                         (int)t->pid);
+        return error_set(
+            err, EINVAL,
+            "%d: no loaded object has room behind its code, or memprof was killed too often while it used that",
+            (int)t->pid);
     memcpy(c->bytes, stub_code, CODE_BYTES);
     c->used = CODE_BYTES;
     c->words = (struct stub_words *)(void *)(c->bytes + (stub_place - stub_code));
@@ -197,7 +211,7 @@ static int call_in(struct target *t, struct thread *th, struct code *c, int *res
     struct user_regs_struct r = th->registers;
     const struct thread before = *th;
     set_registers(c->words, th);
-    if (write_code(th->tid, c, c->bytes))
+    if (write_code(th->tid, c))
         return target_refused(t->pid, err);
     r.rip = c->at + (uint64_t)(stub_entry - stub_code);
     r.orig_rax = (unsigned long long)-1;
@@ -212,7 +226,7 @@ static int call_in(struct target *t, struct thread *th, struct code *c, int *res
     th->registers = before.registers;
     th->signals = before.signals;
     if (thread_put_back(th) == 0)
-        write_code(th->tid, c, c->before);
+        erase_code(th->tid, c);
     return told_rc;
 }
 

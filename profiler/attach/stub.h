@@ -29,7 +29,7 @@ enum stub_state { STUB_CALLED = 1, STUB_NOT_LOADED = 2, STUB_NO_MEMORY = 3 };
 /* r14: what the function returned; the address of dlerror's text, or 0; the error. It waits so long for whoever put it
  * there to restore the registers, which is the better way: the kernel then restarts an interrupted call as it should.
  */
-#define STUB_NAPS   2000
-#define STUB_NAP_NS 1000000
+#define STUB_NAPS   4
+#define STUB_NAP_NS 500000000
 
 #endif

@@ -173,9 +173,7 @@ static void hide_stop(const struct thread *t, struct user_regs_struct *r)
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "SigPnd: %llx", &mask) == 1 || sscanf(line, "ShdPnd: %llx", &mask) == 1)
             pending |= mask;
-    if (!file || pending & ~t->signals)
-        r->rax = (unsigned long long)r->rax; /* it shall see it */
-    else
+    if (file && !(pending & ~t->signals)) /* else it shall see it */
         r->rax = (unsigned long long)RESTART_NOHAND;
     if (file)
         fclose(file);

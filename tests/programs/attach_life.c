@@ -1,9 +1,7 @@
-/* A process to attach to that changes meanwhile. A thread of its own starts others all the time, which allocate. It does
- * what lines on standard input say, and answers each with one:
- *   fork            a child that sleeps; its PID
- *   load FILE       a library, whose function allocate(COUNT) is called with 100; how much that allocated
- *   exec PROGRAM    becomes it
- *   end             exits with status 7 */
+/* A process to attach to that changes meanwhile. A thread of its own starts others all the time, which allocate. It
+ * does what lines on standard input say, and answers each with one: fork            a child that sleeps; its PID load
+ * FILE       a library, whose function allocate(COUNT) is called with 100; how much that allocated exec PROGRAM becomes
+ * it end             exits with status 7 */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-# memprof attach to a process that changes: threads that begin and end, a library loaded later, a child, its end, another
-# program in its place; and what cannot be attached to.
+# memprof attach to a process that changes: threads that begin and end, a library loaded later, a child, its end,
+# another program in its place; and what cannot be attached to.
 need python3 readelf
 [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ] || [ "$(id -u)" = 0 ] ||
     skip "this user may not trace"

@@ -421,7 +421,7 @@ static int is_limited(const struct collection *c, int rc)
     getrlimit(RLIMIT_FSIZE, &file);
     getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_AS, &space);
-    if (rc == -ENOMEM || rc == -EFBIG) /* no room for the rings */
+    if (rc == -ENOMEM || rc == -EFBIG || rc == -ENOSPC) /* no room for the rings, or for the first pages of the file */
         return 1;
     return rc != -EEXIST && (file.rlim_cur < LEAST_FILE_BYTES || files.rlim_cur < LEAST_FILES ||
                              (space.rlim_cur != RLIM_INFINITY && !c->session.control));

@@ -117,7 +117,8 @@ int recover_books(sqlite3 *db, struct error *err)
         return rc;
     /* when it stopped is not known, nor how long before that it last had a processor */
     char *why = reason(db);
-    buf_printf(&text, "%s; what came after %s is missing%s%s", why, units_ns(saved, db_meta_int(db, "duration_ns", 0)),
+    buf_printf(&text, "%s; what came after %s is missing (memprof saves four times a second)%s%s", why,
+               units_ns(saved, db_meta_int(db, "duration_ns", 0)),
                is_told ? "" : "; what was live at the end is not known: ", is_told ? "" : end_error.text);
     rc = db_meta_set_text(db, "partial", buf_text(&text));
     rc = rc ? rc : db_meta_set_text(db, "state", "recorded");

@@ -22,6 +22,12 @@ mount -t tmpfs -o size=370k none small
 "$MEMPROF" run -o small/out.db -- "$PROGRAMS/stress" 1 1000 7 >out 2>err || fail "tiny: the program's status"
 contains "tiny: message" err "disk"
 lacks "tiny: message" err "did not start"
+dd if=/dev/zero of=small/other bs=4096 2>/dev/null || true # to the last byte
+status=0
+"$MEMPROF" run -o small/out.db -- sh -c 'echo ran; exit 7' >out 2>err || status=$?
+equal "no room at all: the program" "ran 7" "$(cat out) $status"
+equal "no room at all: message" "memprof: small/out.db: disk full; free some space or choose another place with -o;
+running it without recording" "$(sed 's/; running/;\nrunning/' err)"
 
 # One that somebody fills in the first 0.2 seconds: what came before is kept, and what the reserve has room for.
 umount small

@@ -14,7 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define KEEP __attribute__((noinline, disable_tail_calls))
+#else
 #define KEEP __attribute__((noinline, optimize("no-optimize-sibling-calls")))
+#endif
 
 static uint64_t state;
 static uint64_t draw(void)

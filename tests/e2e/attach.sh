@@ -25,6 +25,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
     cmp slots.before slots.after || fail "slots differ from before"
     "$MEMPROF" report out.db >report.txt
     contains "since when" report.txt "recorded since memprof attached to it at $(sql "SELECT
-        strftime('%Y-%m-%d %H:%M:%S', value / 1000000000, 'unixepoch', 'localtime') FROM meta WHERE key = 'start_unix_ns'")"
+        strftime('%Y-%m-%d %H:%M:%S', value / 1000000000, 'unixepoch', 'localtime')
+        FROM meta WHERE key = 'start_unix_ns'")"
 done
 end_target good

@@ -53,7 +53,10 @@ killed=$(date +%s%N)
 wait $runner 2>/dev/null || true
 "$MEMPROF" report early.db >report 2>report.err
 # what the report says, in nanoseconds
-said_ns() { sed -n 's/.*; what came after \([0-9.]*\) s is missing (memprof saves four times a second)$/\1/p' report | awk '{ printf "%.0f", $1 * 1e9 }'; }
+said_ns() {
+    sed -n 's/.*; what came after \([0-9.]*\) s is missing (memprof saves four times a second)$/\1/p' report |
+        awk '{ printf "%.0f", $1 * 1e9 }'
+}
 began_ns=$(DB=early.db value "SELECT value FROM meta WHERE key = 'start_unix_ns'")
 missing=$(((killed - began_ns - $(said_ns)) / 10000000))
 at_least "hundredths of a second that are missing" 0 $missing

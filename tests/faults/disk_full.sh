@@ -27,7 +27,7 @@ status=0
 "$MEMPROF" run -o small/out.db -- sh -c 'echo ran; exit 7' >out 2>err || status=$?
 equal "no room at all: the program" "ran 7" "$(cat out) $status"
 equal "no room at all: message" "memprof: small/out.db: disk full; free some space or choose another place with -o;
-running it without recording" "$(sed 's/; running/;\nrunning/' err)"
+running it without recording" "$(sed "s|$PWD/||; s/; running/;\nrunning/" err)"
 
 # One that somebody fills in the first 0.2 seconds: what came before is kept, and what the reserve has room for.
 umount small

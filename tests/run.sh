@@ -9,6 +9,10 @@
 # binaries of
 # $BUILD/unit and $BUILD/sanitize/unit; each of their cases counts. A test with a line "# alone: WHY" (of a unit test,
 # "/* alone: WHY") runs after all others, with none beside it.
+# A test that failed runs once more when all others have ended, with none beside it: where it passes then, it was held
+# up, or something came in another order. Its line says "shaky", the end of its first log is printed and the log kept;
+# more than SHAKY_MOST of them (2; 0: no second runs) fail the run. A test that timed out has no second run, nor has one
+# whose log tells of a signal or a sanitizer: what can hang or crash has failed.
 # The last line is "N passed, N failed, N skipped"; exit status 0 when nothing failed.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -41,19 +45,35 @@ said() { # outcome, cases passed, failed and skipped, name, text
         "$5" "$6"
 }
 
+# Is a second run left to the test that failed? Then $AGAIN has it, and its log a place beside the second one's.
+hurt='timed out after|Sanitizer|runtime error:|Segmentation|SIGSEGV|SIGABRT|SIGBUS|Aborted|core dumped|smashing'
+may_run_again() {
+    [ -n "${AGAIN:-}" ] && ! grep -qE "$hurt" "$T/log" || return
+    cp "$T/log" "$T.first.log" && printf '%s\n' "$test" >>"$AGAIN"
+}
+# passed CASES SKIPPED NAME: said so; of a second run, with the log of the first
+passed() {
+    if [ -f "$T.first.log" ] && [ -n "${SECOND:-}" ]; then
+        said shaky "$1" 0 "$2" "$3" "$T.first.log"
+    else
+        said ok "$1" 0 "$2" "$3" ''
+    fi
+}
+
 run_file() { # tests/GROUP/NAME.sh
     name=$(basename "$(dirname "$1")")/$(basename "$1" .sh)
     T=$work/$(printf %s "$name" | tr / -)
     rm -rf "$T" && mkdir -p "$T/dir"
+    [ -n "${SECOND:-}" ] || rm -f "$T.first.log"
     (cd "$T/dir" && TEST="$root/$1" timeout -k 10 "$limit" sh \
         -c '. "$ROOT/tests/lib.sh"; . "$TEST"') >"$T/log" 2>&1 </dev/null
     status=$?
     case $status in
-    0) said ok 1 0 0 "$name" ''; [ -n "${KEEP:-}" ] || rm -rf "$T" ;;
+    0) passed 1 0 "$name"; [ -n "${KEEP:-}" ] || rm -rf "$T" ;;
     77) said skip 0 0 1 "$name" "$(tail -n 1 "$T/log")"; rm -rf "$T" ;;
     *)
         [ $status = 124 ] && echo "timed out after $limit s" >>"$T/log"
-        said FAIL 0 1 0 "$name" "$T/log"
+        may_run_again || said FAIL 0 1 0 "$name" "$T/log"
         ;;
     esac
 }
@@ -71,6 +91,7 @@ run_unit() { # binary
     *) name=unit/$(basename "$1") T=$work/unit-$(basename "$1") ;;
     esac
     rm -rf "$T" && mkdir -p "$T"
+    [ -n "${SECOND:-}" ] || rm -f "$T.first.log"
     files=$(mktemp -d "$(in_memory)/memprof-unit-XXXXXX") || exit
     CMOCKA_MESSAGE_OUTPUT=STDOUT TMPDIR=$files timeout -k 10 "$limit" "$1" >"$T/log" 2>&1 </dev/null
     status=$?
@@ -79,11 +100,15 @@ run_unit() { # binary
     bad=$(grep -c '^\[  FAILED  \] [^0-9]' "$T/log")
     not_run=$(grep -c '^\[  SKIPPED \] [^0-9]' "$T/log")
     if [ $status = 0 ] && [ "$cases" -gt 0 ]; then
-        said ok "$cases" 0 "$not_run" "$name ($cases)" ''
+        passed "$cases" "$not_run" "$name ($cases)"
     else
+        case $status in
+        124) echo "timed out after $limit s" >>"$T/log" ;;
+        1[3-9]?) echo "Aborted by signal $((status - 128))" >>"$T/log" ;;
+        esac
         echo "exit status $status, $cases cases passed" >>"$T/log"
         [ "$bad" -gt 0 ] || bad=1
-        said FAIL "$cases" "$bad" 0 "$name" "$T/log"
+        may_run_again || said FAIL "$cases" "$bad" 0 "$name" "$T/log"
     fi
 }
 
@@ -143,7 +168,7 @@ done
 
 # Reads the tests' lines as they come. A test that left none has failed.
 summary() {
-    passed=0 failed=0 skipped=0 failures='' heard=0 processor=0
+    passed=0 failed=0 skipped=0 failures='' heard=0 processor=0 shaky=''
     new=$seconds.$$ # another run may be going on
     : >"$new"
     while IFS=$tab read -r outcome took used good bad not_run test name text; do
@@ -153,6 +178,11 @@ summary() {
         case $outcome in
         ok) printf 'ok    %-40s %4d s %7s s\n' "$name" "$took" "$used" ;;
         skip) printf 'skip  %-40s                  %s\n' "$name" "$text" ;;
+        shaky)
+            shaky="$shaky $name"
+            printf 'shaky %-40s %4d s %7s s   passed the second time; the first: %s\n' "$name" "$took" "$used" "$text"
+            tail -n 40 "$text" | sed 's/^/      | /'
+            ;;
         *)
             failures="$failures $name"
             printf 'FAIL  %-40s %4d s %7s s   %s\n' "$name" "$took" "$used" "$text"
@@ -166,7 +196,11 @@ summary() {
     if [ $heard != $count ]; then
         failed=$((failed + count - heard)) failures="$failures $((count - heard)) that ended without a word"
     fi
+    if [ "$(printf %s "$shaky" | wc -w)" -gt "$shaky_most" ]; then
+        failed=$((failed + 1)) failures="$failures more than $shaky_most shaky ones"
+    fi
     [ -z "$failures" ] || echo "failed:$failures"
+    [ -z "$shaky" ] || echo "passed the second time alone:$shaky"
     echo "$((processor / 100)) s of processor time"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed = 0 ]
@@ -175,16 +209,24 @@ summary() {
 each() { # how many at a time; the tests on standard input
     xargs -r -d '\n' -n 1 -P "$1" sh tests/run.sh --one
 }
+shaky_most=${SHAKY_MOST:-2}
+again=''
+if [ "$shaky_most" != 0 ]; then
+    again=$work/again-$$
+    : >"$again"
+fi
 end_browsers() {
     for pid in "$BROWSERS"/*.pid; do
         [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
     done
-    rm -rf "$BROWSERS"
+    rm -rf "$BROWSERS" ${again:+"$again"}
 }
 trap end_browsers EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 {
+    export AGAIN="$again"
     printf %s "$beside" | each "${JOBS:-$(($(nproc) + 2))}"
     printf %s "$alone" | each 1
+    [ ! -s "$again" ] || AGAIN='' SECOND=1 each 1 <"$again"
 } | summary

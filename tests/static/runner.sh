@@ -1,0 +1,38 @@
+# The runner itself: what fails once passes the second time and is said; what fails twice, crashes or hangs has failed;
+# more than SHAKY_MOST fail the run.
+unset BROWSERS BROWSERS_OF SECOND AGAIN SHAKY_MOST TEST_TIMEOUT KEEP # those of the run that this one is part of
+mkdir b t
+shaky() { echo '[ -f ../../ran-'"$1"' ] && exit 0; : >../../ran-'"$1"'; echo first of '"$1"'; exit 1' >"t/$1.sh"; }
+shaky one
+shaky two
+echo 'exit 0' >t/good.sh
+echo 'echo twice; exit 1' >t/bad.sh
+echo '[ -f ../../crashed ] && exit 0; : >../../crashed; echo Segmentation fault; exit 1' >t/crash.sh
+# run NAME...: these tests; leaves its status and out.txt
+run() {
+    set -- $(printf "$PWD/t/%s.sh " "$@")
+    status=0
+    rm -f b/test-work/ran-*
+    BUILD=$PWD/b JOBS=2 sh "$ROOT/tests/run.sh" "$@" >out.txt 2>&1 || status=$?
+}
+run good one two
+equal 'two of three shaky' 0 $status
+contains 'two of three shaky' out.txt '3 passed, 0 failed, 0 skipped'
+contains 'two of three shaky' out.txt '      | first of one'
+equal 'named' 't/one t/two' "$(sed -n 's/^passed the second time alone: //p' out.txt | xargs -n 1 | sort | xargs)"
+SHAKY_MOST=1
+export SHAKY_MOST
+run good one two
+equal 'more than one' 1 $status
+contains 'more than one' out.txt 'failed: more than 1 shaky ones'
+SHAKY_MOST=0
+run good one
+equal 'none may be' 1 $status
+contains 'none may be' out.txt '1 passed, 1 failed, 0 skipped'
+unset SHAKY_MOST
+run good bad
+equal 'twice' 1 $status
+contains 'twice' out.txt '1 passed, 1 failed, 0 skipped'
+run good crash
+equal 'a crash' 1 $status
+contains 'a crash' out.txt '1 passed, 1 failed, 0 skipped'

@@ -188,12 +188,13 @@ int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum cal
     l->walk = walk;
     l->row = row;
     struct buf sql = BUF(1 << 12);
-    buf_printf(&sql,
-               "SELECT s.stack_id, CASE ?4 WHEN 0 THEN s.at_peak_bytes WHEN 1 THEN s.at_kind_peak_bytes ELSE "
-               "s.end_bytes END AS bytes, CASE WHEN ?4 < 2 THEN s.at_peak_count ELSE s.end_count END FROM "
-               "%s_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
-               "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
-               of == CALLERS_OF_END_RECORDED ? packed_source(db, PACKED_TABLE_site) : "site");
+    buf_printf(
+        &sql,
+        "SELECT s.stack_id, CASE ?4 WHEN 0 THEN s.at_peak_bytes WHEN 1 THEN s.at_kind_peak_bytes WHEN 4 THEN "
+        "s.alloc_bytes ELSE s.end_bytes END AS bytes, CASE WHEN ?4 < 2 THEN s.at_peak_count WHEN ?4 = 4 THEN "
+        "s.alloc_count ELSE s.end_count END FROM %s_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
+        "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
+        of == CALLERS_OF_END_RECORDED ? packed_source(db, PACKED_TABLE_site) : "site");
     int rc = db_prepare(db, buf_text(&sql), &s, err);
     buf_free(&sql);
     if (rc)
@@ -231,6 +232,25 @@ int callers_load(const struct callers_line *l, int further, struct callers *call
         qsort(callers->item, (size_t)callers->count, sizeof *callers->item, by_bytes);
     count_functions(callers);
     return rc;
+}
+
+/* The line's own frame at a place; NULL: the line is in none of these stacks, or the code names itself (an imported
+ * recording), and one address may stand for all of a function. */
+static const struct walk_frame *own_frame(const struct place *place)
+{
+    const struct walk_frame *f = place->step.count ? &place->step.frames[place->first - 1] : NULL;
+    return f && f->module && f->offset >= 0 ? f : NULL;
+}
+
+int callers_leave_one_place(const struct callers_line *l)
+{
+    const struct walk_frame *first = l->place_count ? own_frame(&l->places[0]) : NULL;
+    int is_one = first != NULL;
+    for (uint32_t i = 1; i < l->place_count && is_one; i++) {
+        const struct walk_frame *f = own_frame(&l->places[i]);
+        is_one = f && f->offset == first->offset && is_same(f->module, first->module);
+    }
+    return is_one;
 }
 
 void callers_close(struct callers_line *l)

@@ -11,6 +11,7 @@
 
 enum {
     FUNCTIONS = 4,       /* which so many functions call, */
+    FUNCTIONS_SIZED = 3, /* or so many, if they ask for other sizes: an object of the function's own has one, */
     FUNCTIONS_NAMED = 2, /* or so many, if it is called like one */
     CARVED_BYTES = 1024, /* what all of it is multiples of: what an arena takes, not what its callers ask for, */
     CARVED_SITES = 8,    /* of which so many tell, with so many blocks */
@@ -151,28 +152,55 @@ void wrapper_add_skips(sqlite3 *db, const struct row *row, const struct callers 
             add_skip(db, &callers->item[i].row, options);
 }
 
-/* One line makes all that the function allocates. Without lines nobody knows. */
-static int has_one_line(sqlite3 *db, const struct row *row)
+/* A number that the statement says of a line, whose id it binds; 0 where it fails. */
+static int64_t ask(sqlite3 *db, const char *sql, int64_t line_id)
 {
     sqlite3_stmt *s = NULL;
-    int is_one = 0;
-    if (row->file && sqlite3_prepare_v2(db,
-                                        "SELECT count(DISTINCT key_id) FROM account WHERE scope = 'line' AND inclusive "
-                                        "= 0 AND kind = 'all' AND key_id IN (SELECT line_id FROM line WHERE "
-                                        "function_id = (SELECT function_id FROM line WHERE line_id = ?))",
-                                        -1, &s, NULL) == SQLITE_OK) {
-        sqlite3_bind_int64(s, 1, row->key_id);
-        is_one = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) == 1;
+    int64_t number = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_int64(s, 1, line_id);
+        number = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
     }
     sqlite3_finalize(s);
+    return number;
+}
+
+/* One line makes all that the function allocates; of a function without line information one row stands for all of its
+ * lines. */
+static int has_one_line(sqlite3 *db, const struct row *row)
+{
+    return ask(db,
+               "SELECT count(DISTINCT key_id) FROM account WHERE scope = 'line' AND inclusive = 0 AND kind = 'all' AND "
+               "key_id IN (SELECT line_id FROM line WHERE function_id = (SELECT function_id FROM line WHERE line_id = "
+               "?))",
+               row->key_id) == 1;
+}
+
+static int has_one_place(struct walk *walk, const struct row *row)
+{
+    struct callers_line *line;
+    int is_one =
+        callers_open(walk_db(walk), walk, row, CALLERS_OF_RUN, NULL, &line, NULL) == 0 && callers_leave_one_place(line);
+    callers_close(line);
     return is_one;
 }
 
-int wrapper_is(sqlite3 *db, const struct row *row, const struct callers *callers)
+static int has_sizes(sqlite3 *db, const struct row *row)
 {
-    int is_named = wrapper_is_named(row);
-    return callers->function_count >= (row->function && is_named ? FUNCTIONS_NAMED : FUNCTIONS) &&
-           (is_named || has_one_line(db, row));
+    return ask(db,
+               "SELECT min(largest_bytes) < max(largest_bytes) FROM site JOIN site_line USING(site_id) WHERE line_id = "
+               "? AND alloc_bytes > 0",
+               row->key_id) == 1;
+}
+
+int wrapper_is(struct walk *walk, const struct row *row, const struct callers *callers)
+{
+    sqlite3 *db = walk_db(walk);
+    const int64_t count = callers->function_count;
+    if (wrapper_is_named(row))
+        return count >= (row->function ? FUNCTIONS_NAMED : FUNCTIONS);
+    return count >= FUNCTIONS_SIZED && has_one_line(db, row) && (count >= FUNCTIONS || has_sizes(db, row)) &&
+           (row->file || has_one_place(walk, row));
 }
 
 int wrapper_chain_load(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
@@ -269,7 +297,7 @@ int wrapper_callers(sqlite3 *db, int64_t site_id, const char *device, enum calle
         rc = walk_open(db, TREE_BOTH, &walk, err);
         if (rc == 0)
             rc = wrapper_chain_load(db, walk, &row, of, NULL, &chain, err);
-        if (rc == 0 && wrapper_is(db, &row, wrapper_chain_last(&chain)))
+        if (rc == 0 && wrapper_is(walk, &row, wrapper_chain_last(&chain)))
             *callers = chain.callers[--chain.count]; /* no longer the chain's */
         callers->is_of_carver = callers->count > 0 && is_carver(db, row.key_id);
         if (rc == 0 && callers->count && skips)

@@ -15,8 +15,9 @@ void wrapper_skip_name(sqlite3 *db, const struct row *row, struct buf *out);
 void wrapper_add_skips(sqlite3 *db, const struct row *row, const struct callers *callers, struct buf *options);
 void wrapper_add_options(const char *more, struct buf *options);
 /* Whether the line of a row (by ROW_LINE) is a wrapper's that is called like that: its name says so, or what it does:
- * one line allocates all that its function does, for many functions. */
-int wrapper_is(sqlite3 *db, const struct row *row, const struct callers *callers);
+ * one line allocates all that its function does, for many functions, or for a few that ask for sizes of theirs. Where
+ * no line is known, one address stands for it. */
+int wrapper_is(struct walk *walk, const struct row *row, const struct callers *callers);
 
 /* A caller that is the only one says little: its callers follow it, up to where they part. Of a row (by ROW_LINE), one
  * above the other; the last ones are those that wrapper_is asks for. 0 or -errno with err; free in both cases. */

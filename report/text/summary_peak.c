@@ -113,7 +113,7 @@ static int is_large_of_heap(const struct peak *p, int64_t bytes)
 /* A function that only passes memory on: --skip would say more. */
 static void note_wrapper(struct peak *p, const struct row *row, const struct callers *callers, int64_t bytes)
 {
-    if (!wrapper_is(p->s->db, row, callers))
+    if (!wrapper_is(p->walk, row, callers))
         return;
     p->wrapped += bytes;
     p->heap_wrapped += bytes ? heap_bytes(p, row) : 0;

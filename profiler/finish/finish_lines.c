@@ -20,20 +20,35 @@ struct line_key {
     int64_t has_offset; /* as wide as the rest, so that the key has no padding */
 };
 
+struct state { /* of a node: what its callees inherit; frames and addresses: 0: none */
+    uint32_t node;
+    uint32_t caller;                  /* place of the caller's state */
+    uint32_t self_source, self_named; /* frame */
+    uint32_t user_source, user_named; /* the same outside the run-time library */
+    uint32_t self_bare;               /* address of code without a symbol, nearer than any named frame */
+    uint32_t self_family;             /* frame of the allocator family, for where there is nothing else */
+    uint32_t self_address;            /* innermost address that is not ours */
+    unsigned is_under_python : 1;     /* it or one of its callers is Python */
+    unsigned is_bare : 1;             /* code without a symbol */
+    unsigned is_family : 1;           /* of the allocator family */
+    unsigned is_start : 1;            /* it and its callers are of the family: the start of the program or a thread */
+    unsigned has_asked : 1;           /* it or one of its callers is code that may ask the C library for something */
+    unsigned is_foreign : 1;          /* code without a symbol that no line with source called by name */
+};
+
+struct self {       /* by node: what a site there is named by */
+    uint32_t frame; /* 0: an address without a symbol: */
+    uint32_t address;
+};
+
 struct pass {
     struct model *m;
     struct text_map keys;
-    uint32_t *self_source, *self_named; /* by node: frame, inherited from the caller; 0: none */
-    uint32_t *user_source, *user_named; /* the same outside the run-time library */
-    uint32_t *self_bare;    /* by node: address of code without a symbol, nearer than any named frame; 0: none */
-    uint32_t *self_family;  /* by node: frame of the allocator family, for where there is nothing else; 0: none */
-    uint32_t *self_address; /* by node: innermost address that is not ours */
-    uint8_t *under_python;  /* by node: it or one of its callers is Python */
-    uint8_t *is_bare;       /* by node: code without a symbol */
-    uint8_t *is_family;     /* by node: of the allocator family */
-    uint8_t *is_start;      /* by node: it and its callers are of the family: the start of the program or a thread */
-    uint8_t *has_asked;     /* by node: it or one of its callers is code that may ask the C library for something */
-    uint8_t *is_foreign;    /* by node: code without a symbol that no line with source called by name */
+    /* From 1; 0: of no node. Where nodes are in preorder those on the path from the root, each behind its caller's;
+     * else by node. */
+    struct state *states;
+    size_t state_capacity;
+    struct self *selves;
 };
 
 static uint32_t line_of(struct pass *p, struct line_key key)
@@ -93,22 +108,23 @@ static uint32_t module_of(const struct model *m, uint32_t node)
 
 /* A line with source that calls a library's function by name has what the library does for it, also where that is done
  * by code without a symbol. A library that was entered through a pointer only (a plug-in, a callback) is nobody's but
- * its own: node i, which is code without a symbol, does not take the source frame that it would inherit. Code in no
- * module (just-in-time) and the run-time library are no library in this sense, and under Python it is the Python line
- * that counts. */
-static int is_foreign(const struct pass *p, size_t i, uint32_t source)
+ * its own: such a node, which is code without a symbol, does not take the source frame that it would inherit. Code in
+ * no module (just-in-time) and the run-time library are no library in this sense, and under Python it is the Python
+ * line that counts. */
+static int is_foreign(const struct pass *p, const struct state *s)
 {
     const struct model *m = p->m;
-    const struct model_address *a = &m->addresses[m->nodes[i].address];
-    uint32_t module = a->module, at = m->nodes[i].parent;
-    if (!source || !module || a->is_runtime || p->under_python[i])
+    const struct model_address *a = &m->addresses[m->nodes[s->node].address];
+    const struct state *at = &p->states[s->caller];
+    uint32_t module = a->module;
+    if (!s->self_source || !module || a->is_runtime || s->is_under_python)
         return 0;
-    if (p->is_bare[at] && module_of(m, at) == module)
-        return p->is_foreign[at];
-    for (int steps = 0; at && steps < CALLERS_MAX; at = m->nodes[at].parent, steps++) {
-        if (module_of(m, at) == module && !p->is_bare[at])
+    if (at->is_bare && module_of(m, at->node) == module)
+        return at->is_foreign;
+    for (int steps = 0; at->node && steps < CALLERS_MAX; at = &p->states[at->caller], steps++) {
+        if (module_of(m, at->node) == module && !at->is_bare)
             return 0;
-        if (m->nodes[at].address == m->frames[source].address)
+        if (m->nodes[at->node].address == m->frames[s->self_source].address)
             return 1;
     }
     return 0;
@@ -116,10 +132,9 @@ static int is_foreign(const struct pass *p, size_t i, uint32_t source)
 
 /* The C library allocates for who called it, with lines of its own or without: strdup, getline, fopen, qsort. What it
  * has for itself is named: what a thread takes, and what nobody asked it for, before main() and behind it. */
-static int is_asked(const struct pass *p, const struct model_address *a, uint32_t parent)
+static int is_asked(const struct model *m, const struct model_address *a, const struct state *caller)
 {
-    const struct model *m = p->m;
-    if (!a->is_c || !p->has_asked[parent])
+    if (!a->is_c || !caller->has_asked)
         return 0;
     for (uint32_t n = 0; n < a->frame_count; n++)
         if (m->functions[m->frames[a->first_frame + n].function].is_for_itself)
@@ -129,9 +144,9 @@ static int is_asked(const struct pass *p, const struct model_address *a, uint32_
 
 /* Whether code without a symbol is how the C++ library starts a thread (execute_native_thread_routine, which nobody
  * exports): what the C library's start of one called. */
-static int is_thread_start(const struct pass *p, const struct model_address *a, uint32_t parent)
+static int is_thread_start(const struct model_address *a, const struct state *caller)
 {
-    return p->is_start[parent] && a->is_runtime && !a->is_c;
+    return caller->is_start && a->is_runtime && !a->is_c;
 }
 
 /* Where nothing but the allocator family is on a stack, its author's own code is inlined into one of those functions:
@@ -144,13 +159,12 @@ static int family_rank(const struct pass *p, uint32_t frame)
     return !frame ? 0 : p->m->addresses[f->address].is_runtime ? 1 : f->line ? 2 : 3;
 }
 
-/* The innermost of the family's frames of the highest rank, of node i and its callers. */
-static uint32_t best_family(const struct pass *p, size_t i)
+/* The innermost of the family's frames of the highest rank, of a node and its callers. */
+static uint32_t best_family(const struct pass *p, const struct state *s, const struct model_address *a,
+                            const struct state *caller)
 {
-    const struct model_node *node = &p->m->nodes[i];
-    const struct model_address *a = &p->m->addresses[node->address];
-    uint32_t best = p->self_family[node->parent];
-    if (p->is_bare[i] && is_thread_start(p, a, node->parent)) /* start_thread is no name of what this does */
+    uint32_t best = caller->self_family;
+    if (s->is_bare && is_thread_start(a, caller)) /* start_thread is no name of what this does */
         return 0;
     for (uint32_t n = a->is_ours ? 0 : a->frame_count; n--;) {
         uint32_t frame = a->first_frame + n;
@@ -160,65 +174,85 @@ static uint32_t best_family(const struct pass *p, size_t i)
     return best;
 }
 
-/* Parents come before children, so each node needs only its own frames and its caller's answer. */
-static void find_selves(struct pass *p)
+/* A node's own frames and its caller's answer are all that it needs. */
+static void find_self(const struct pass *p, struct state *s)
 {
-    struct model *m = p->m;
-    for (size_t i = 1; i < m->node_count; i++) {
-        const struct model_node *node = &m->nodes[i];
-        const struct model_address *a = &m->addresses[node->address];
-        uint32_t source = 0, named = 0, parent = node->parent;
-        int is_allocator = a->frame_count != 0;
-        p->under_python[i] = p->under_python[parent];
-        p->is_bare[i] = node->address && has_no_symbol(m, a);
-        for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
-            const struct model_frame *f = &m->frames[a->first_frame + n];
-            if (m->functions[f->function].is_allocator)
-                continue;
-            is_allocator = 0;
-            p->under_python[i] |= f->is_python;
-            if (f->line && is_nearer(p, a, f, p->under_python[parent]))
-                source = a->first_frame + n;
-            if (f->function && !named)
-                named = a->first_frame + n;
-        }
-        /* What an allocator calls in its own module is the allocator's, with a symbol or without. */
-        p->is_family[i] = is_allocator ||
-                          (p->is_bare[i] && ((p->is_family[parent] && a->module && a->module == module_of(m, parent)) ||
-                                             is_thread_start(p, a, parent)));
-        p->is_start[i] = p->is_family[i] && (!parent || p->is_start[parent]);
-        p->has_asked[i] = p->has_asked[parent] || (node->address && !p->is_family[i] && !a->is_ours && !a->is_c);
-        if (p->is_family[i] || a->is_ours || is_asked(p, a, parent)) { /* passes on what its caller has */
-            p->self_source[i] = p->self_source[parent];
-            p->self_named[i] = p->self_named[parent];
-            p->self_bare[i] = p->self_bare[parent];
-        } else {
-            p->self_source[i] = source ? source : inherit(p, a, p->self_source[parent], p->user_source[parent]);
-            p->self_named[i] = named ? named : inherit(p, a, p->self_named[parent], p->user_named[parent]);
-            p->self_bare[i] = p->is_bare[i] ? node->address : named ? 0 : p->self_bare[parent];
-            p->is_foreign[i] = p->is_bare[i] && is_foreign(p, i, p->self_source[i]);
-        }
-        if (p->is_foreign[i])
-            p->self_source[i] = 0;
-        p->user_source[i] = source && !a->is_runtime ? source : p->is_foreign[i] ? 0 : p->user_source[parent];
-        p->user_named[i] = named && !a->is_runtime ? named : p->user_named[parent];
-        p->self_family[i] = best_family(p, i);
-        p->self_address[i] = node->address && !a->is_ours ? node->address : p->self_address[parent];
+    const struct model *m = p->m;
+    const struct state *caller = &p->states[s->caller];
+    const uint32_t address = m->nodes[s->node].address;
+    const struct model_address *a = &m->addresses[address];
+    uint32_t source = 0, named = 0;
+    int is_allocator = a->frame_count != 0;
+    s->is_under_python = caller->is_under_python;
+    s->is_bare = address && has_no_symbol(m, a);
+    for (uint32_t n = 0; n < a->frame_count && !a->is_ours && !source; n++) {
+        const struct model_frame *f = &m->frames[a->first_frame + n];
+        if (m->functions[f->function].is_allocator)
+            continue;
+        is_allocator = 0;
+        s->is_under_python |= f->is_python;
+        if (f->line && is_nearer(p, a, f, caller->is_under_python))
+            source = a->first_frame + n;
+        if (f->function && !named)
+            named = a->first_frame + n;
     }
+    /* What an allocator calls in its own module is the allocator's, with a symbol or without. */
+    s->is_family =
+        is_allocator || (s->is_bare && ((caller->is_family && a->module && a->module == module_of(m, caller->node)) ||
+                                        is_thread_start(a, caller)));
+    s->is_start = s->is_family && (!caller->node || caller->is_start);
+    s->has_asked = caller->has_asked || (address && !s->is_family && !a->is_ours && !a->is_c);
+    if (s->is_family || a->is_ours || is_asked(m, a, caller)) { /* passes on what its caller has */
+        s->self_source = caller->self_source;
+        s->self_named = caller->self_named;
+        s->self_bare = caller->self_bare;
+    } else {
+        s->self_source = source ? source : inherit(p, a, caller->self_source, caller->user_source);
+        s->self_named = named ? named : inherit(p, a, caller->self_named, caller->user_named);
+        s->self_bare = s->is_bare ? address : named ? 0 : caller->self_bare;
+        s->is_foreign = s->is_bare && is_foreign(p, s);
+    }
+    if (s->is_foreign)
+        s->self_source = 0;
+    s->user_source = source && !a->is_runtime ? source : s->is_foreign ? 0 : caller->user_source;
+    s->user_named = named && !a->is_runtime ? named : caller->user_named;
+    s->self_family = best_family(p, s, a, caller);
+    s->self_address = address && !a->is_ours ? address : caller->self_address;
 }
 
-/* The frame that a site is named by, 0: an address without a symbol. */
-static uint32_t self_frame(const struct pass *p, uint32_t node)
+static struct self self_of(const struct state *s)
 {
-    if (p->self_source[node] || p->self_bare[node])
-        return p->self_source[node];
-    return p->self_named[node] ? p->self_named[node] : p->self_family[node];
+    uint32_t address = s->self_bare ? s->self_bare : s->self_address;
+    uint32_t frame = s->self_source || s->self_bare ? s->self_source : s->self_named ? s->self_named : s->self_family;
+    return (struct self){frame, address};
+}
+
+/* Parents come before children. */
+static void find_selves(struct pass *p)
+{
+    const struct model *m = p->m;
+    uint32_t caller = 0;
+    ARRAY_ROOM_ZERO(p->states, m->is_self_only ? m->node_count : 64, p->state_capacity);
+    p->selves = xcalloc(m->node_count, sizeof *p->selves);
+    for (size_t i = 1; i < m->node_count; i++) {
+        const uint32_t parent = m->nodes[i].parent;
+        if (m->is_self_only)
+            caller = parent;
+        while (caller && p->states[caller].node != parent)
+            caller--;
+        size_t place = m->is_self_only ? i : caller + 1;
+        ARRAY_ROOM_ZERO(p->states, place + 1, p->state_capacity);
+        p->states[place] = (struct state){.node = (uint32_t)i, .caller = caller};
+        find_self(p, &p->states[place]);
+        p->selves[i] = self_of(&p->states[place]);
+        caller = (uint32_t)place;
+    }
 }
 
 static void give_self(struct pass *p, struct model_site *site)
 {
     struct model *m = p->m;
-    uint32_t frame = self_frame(p, site->node), bare = p->self_bare[site->node];
+    uint32_t frame = p->selves[site->node].frame, address = p->selves[site->node].address;
     if (frame) {
         site->self_frame = frame;
         site->self_address = m->frames[frame].address;
@@ -226,7 +260,6 @@ static void give_self(struct pass *p, struct model_site *site)
                                                : line_of(p, (struct line_key){.function = m->frames[frame].function});
         return;
     }
-    uint32_t address = bare ? bare : p->self_address[site->node];
     site->self_address = address;
     struct line_key key = {0};
     if (address) {
@@ -344,36 +377,12 @@ static int write_sites(struct model *m, struct error *err)
 int model_lines(struct model *m, struct error *err)
 {
     struct pass p = {.m = m};
-    p.self_source = xcalloc(m->node_count, sizeof *p.self_source);
-    p.self_named = xcalloc(m->node_count, sizeof *p.self_named);
-    p.user_source = xcalloc(m->node_count, sizeof *p.user_source);
-    p.user_named = xcalloc(m->node_count, sizeof *p.user_named);
-    p.self_address = xcalloc(m->node_count, sizeof *p.self_address);
-    p.self_bare = xcalloc(m->node_count, sizeof *p.self_bare);
-    p.self_family = xcalloc(m->node_count, sizeof *p.self_family);
-    p.under_python = xcalloc(m->node_count, sizeof *p.under_python);
-    p.is_bare = xcalloc(m->node_count, sizeof *p.is_bare);
-    p.is_family = xcalloc(m->node_count, sizeof *p.is_family);
-    p.is_start = xcalloc(m->node_count, sizeof *p.is_start);
-    p.has_asked = xcalloc(m->node_count, sizeof *p.has_asked);
-    p.is_foreign = xcalloc(m->node_count, sizeof *p.is_foreign);
     key_frames(&p);
     find_selves(&p);
     for (size_t i = 0; i < m->site_count; i++)
         give_self(&p, &m->sites[i]);
-    free(p.self_source);
-    free(p.self_named);
-    free(p.user_source);
-    free(p.user_named);
-    free(p.self_address);
-    free(p.self_bare);
-    free(p.self_family);
-    free(p.under_python);
-    free(p.is_bare);
-    free(p.is_family);
-    free(p.is_start);
-    free(p.has_asked);
-    free(p.is_foreign);
+    free(p.states);
+    free(p.selves);
     text_map_close(&p.keys);
     int rc = write_lines(m, err);
     return rc ? rc : write_sites(m, err);

@@ -314,7 +314,7 @@ struct live_block *live_place_on(struct live_table *t, uint64_t key, uint64_t ha
 
 void live_each(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
 {
-    live_visit(t, visit, context);
+    live_visit(t, NULL, visit, context);
 }
 
 size_t live_bytes(const struct live_table *t)

@@ -267,12 +267,16 @@ static inline void live_remove(struct live_table *t, struct live_block *b)
 struct live_table *live_open(struct worker *worker);
 void live_close(struct live_table *t);
 /* Calls visit for every block: the stored ones about in the order of allocation, then the recent ones. live_visit: with
- * visit in place, where that matters. */
+ * visit in place, where that matters. ahead (NULL: none) is called before, with the block's number, and may look at
+ * those up to t->used. */
 static inline __attribute__((always_inline)) void
-live_visit(const struct live_table *t, void (*visit)(void *context, const struct live_block *b), void *context)
+live_visit(const struct live_table *t, void (*ahead)(const void *context, const struct live_table *t, uint32_t number),
+           void (*visit)(void *context, const struct live_block *b), void *context)
 {
     for (uint32_t number = 1; number <= t->used; number++) {
         const struct live_block *b = live_at(t, number);
+        if (ahead)
+            ahead(context, t, number);
         if (b->key)
             visit(context, b);
     }

@@ -13,6 +13,12 @@
 #define USED_MASK 0x1fffu /* bytes of a page that blocks have; and: */
 #define USED_HEAP 0x8000u /* one of these is of malloc, among others */
 
+/* Where there are many sites, what a block needs of its own is asked for so many blocks ahead: the site's place, and
+ * what is there. */
+#define AHEAD_PLACE 24u
+#define AHEAD_SITE  12u
+#define NEAR_SITES  8192u
+
 struct looking {
     const struct account *a;
     const struct process_account *process;
@@ -193,6 +199,28 @@ static void look_at_block(void *context, const struct live_block *b)
     struct looking *l = context;
     if (l->is_second || !look_at_small(l, b))
         look_at_other(l, b);
+}
+
+static inline __attribute__((always_inline)) void look_ahead(const void *context, const struct live_table *t,
+                                                             uint32_t number)
+{
+    const struct looking *l = context;
+    if (number + AHEAD_PLACE > t->used)
+        return;
+    __builtin_prefetch(&l->place[live_at(t, number + AHEAD_PLACE)->site]);
+    uint32_t id = live_at(t, number + AHEAD_SITE)->site, place = l->place[id];
+    if (place && place != UINT32_MAX)
+        __builtin_prefetch(&l->result->sites[place - 1], 1);
+    else if (id)
+        __builtin_prefetch(site_at(&l->a->sites, id));
+}
+
+static void look_at_blocks(struct looking *l, const struct live_table *t)
+{
+    if (l->a->sites.count > NEAR_SITES)
+        live_visit(t, look_ahead, look_at_block, l);
+    else
+        live_visit(t, NULL, look_at_block, l);
 }
 
 /* A block that went while the pages were read counts with what of it was still there and is nobody else's. */
@@ -378,10 +406,10 @@ void resident_blocks(const struct account *a, uint16_t process_id, const struct 
     l.place = xcalloc(a->sites.count + 1ul, sizeof *l.place);
     if (p) {
         account_parts_pass(a->processes[process_id]);
-        live_visit(p->live, look_at_block, &l);
+        look_at_blocks(&l, p->live);
         l.is_second = 1;
         if (l.has_second)
-            live_visit(p->live, look_at_block, &l);
+            look_at_blocks(&l, p->live);
     }
     for (size_t i = 0; gone && i < gone->count; i++)
         look_at_gone(&l, &gone->blocks[i]);

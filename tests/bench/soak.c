@@ -1,5 +1,5 @@
-/* soak SECONDS EVENTS: mallocs and frees among 10,000 live blocks from 64 places, until either is over; prints how many
- * blocks and bytes it allocated and freed. */
+/* soak SECONDS EVENTS [PACE]: mallocs and frees among 10,000 live blocks from 64 places, until either is over, PACE of
+ * them a second (0: as fast as it can); prints how many blocks and bytes it allocated and freed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,15 +56,28 @@ static void step(void)
     alloc_bytes += b->size;
 }
 
+/* Sleeps until so many events are due. */
+static void keep_pace(const struct timespec *begun, uint64_t pace)
+{
+    uint64_t due_ns = (allocs + frees) * 1000000000u / pace + (uint64_t)begun->tv_nsec;
+    struct timespec due = {begun->tv_sec + (time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+}
+
 int main(int argc, char *argv[])
 {
     if (argc < 3)
         return 2;
     time_t end = time(NULL) + atol(argv[1]);
-    uint64_t events = strtoull(argv[2], NULL, 10);
-    while (allocs + frees < events && time(NULL) < end)
+    uint64_t events = strtoull(argv[2], NULL, 10), pace = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+    struct timespec begun;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    while (allocs + frees < events && time(NULL) < end) {
         for (int i = 0; i < BATCH && allocs + frees < events; i++)
             step();
+        if (pace)
+            keep_pace(&begun, pace);
+    }
     printf("%llu|%llu|%llu|%llu\n", (unsigned long long)allocs, (unsigned long long)alloc_bytes,
            (unsigned long long)frees, (unsigned long long)free_bytes);
     return 0;

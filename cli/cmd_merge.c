@@ -29,8 +29,9 @@ struct merging {
     struct merge_options options;
     struct merge *merge;
     int on_terminal, done, readable, damaged, running, merged_before;
-    char *output; /* where it is */
-    int rc;       /* of what ends all */
+    int inheriting; /* later parts of rotated recordings */
+    char *output;   /* where it is */
+    int rc;         /* of what ends all */
     struct error err;
 };
 
@@ -71,6 +72,7 @@ static int look(void *arg, struct recording *r, int index, sqlite3 *db, struct e
     m->readable++;
     m->damaged += r->problem != NULL;
     m->merged_before += merged_count(db) > 0;
+    m->inheriting += db_meta_int(db, "part", 1) > 1;
     char *partial = db_meta_text(db, "partial");
     if (partial)
         cli_note("%s: partial recording: %s; taken as far as it goes", r->path, partial);
@@ -304,6 +306,10 @@ static int run(struct merging *m)
     }
     if (rc)
         return cli_fail_output(rc, &m->err);
+    if (m->inheriting)
+        cli_note("%d of these began with what a part before had live: allocations and frees add up to the run's, but "
+                 "peaks and what is live at the ends hold such blocks once for each part",
+                 m->inheriting);
     if (!m->readable) {
         cli_note("merge: none of the files could be read");
         return EXIT_FAILED;

@@ -18,7 +18,8 @@
 #define DB_SCHEMA_LOOKS   5          /* of files with packed looks, or packed sites that say what a teardown freed */
 #define DB_SCHEMA_INHERIT 6          /* of files with events of a forked child that frees its parent's blocks */
 #define DB_SCHEMA_SAMPLED 7          /* of files that lack blocks of the heap (run --sample, --min-size) */
-#define DB_SCHEMA_VERSION 7
+#define DB_SCHEMA_STARTED 8          /* of files whose accounts begin with what was inherited (run --rotate) */
+#define DB_SCHEMA_VERSION 8
 #define DB_BUSY_MS        2000 /* how long a connection waits for others that use the file */
 
 /* Creates a new file with the schema; it must not exist. Returns 0 or -errno with err. Close with sqlite3_close. */

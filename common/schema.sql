@@ -204,6 +204,34 @@ CREATE TABLE site_kept( -- of a site's end_count: what such processes still had 
   kept_count INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE site_start( -- of a part of a rotated recording: what was live when it began (inherited). Not among the site's
+                         -- allocations; freed in the part it is among its frees
+  site_id     INTEGER PRIMARY KEY REFERENCES site,
+  start_bytes INTEGER NOT NULL,
+  start_count INTEGER NOT NULL,
+  left_bytes  INTEGER NOT NULL, -- of these: not among the site's end_bytes and end_count
+  left_count  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE total_start( -- the same by device and kind, and of kind 'all'
+  device_id   INTEGER NOT NULL REFERENCES device,
+  kind        TEXT NOT NULL,
+  start_bytes INTEGER NOT NULL,
+  start_count INTEGER NOT NULL,
+  PRIMARY KEY(device_id, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE account_start( -- the same by the keys of account, where there is any
+  scope       TEXT NOT NULL,
+  key_id      INTEGER NOT NULL,
+  inclusive   INTEGER NOT NULL,
+  device_id   INTEGER NOT NULL,
+  kind        TEXT NOT NULL,
+  start_bytes INTEGER NOT NULL,
+  start_count INTEGER NOT NULL,
+  PRIMARY KEY(scope, inclusive, device_id, kind, key_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE packed( -- where there are many stacks or sites: all rows of stack, or of site and those beside it, as compressed
   -- columns (docs/format.md). The plain tables then have those that are looked at most (docs/sql.md)
   table_name  TEXT NOT NULL,    -- 'stack' | 'site' | 'resident_site'
@@ -746,15 +774,17 @@ FROM recording r LEFT JOIN recording_total t USING(recording_id) LEFT JOIN devic
 -- (table account, scope 'thread', inclusive 0)
 
 -- accounts and sites with all that common/stat.def has of them; of the host, and where there was a look, what that did
--- not see is 0. When the run started nothing was live
+-- not see is 0. When the run started nothing was live, but in a part of a rotated one
 CREATE VIEW account_stat AS
 SELECT a.*, iif(k.is_known, coalesce(r.resident_bytes, 0), NULL) AS resident_bytes,
        iif(k.is_known, coalesce(r.resident_shared_bytes, 0), NULL) AS resident_shared_bytes,
        iif(k.is_known, coalesce(r.resident_huge_bytes, 0), NULL) AS resident_huge_bytes,
        iif(k.is_known, coalesce(r.swapped_bytes, 0), NULL) AS swapped_bytes,
        iif(k.is_known, coalesce(r.untouched_bytes, 0), NULL) AS untouched_bytes,
-       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes, 0 AS start_bytes, 0 AS start_count
+       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes,
+       coalesce(i.start_bytes, 0) AS start_bytes, coalesce(i.start_count, 0) AS start_count
 FROM account a LEFT JOIN resident_account r USING(scope, inclusive, device_id, kind, key_id)
+     LEFT JOIN account_start i USING(scope, inclusive, device_id, kind, key_id)
      LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k ON a.device_id = 0 AND a.scope <> 'thread';
 
 CREATE VIEW site_stat AS
@@ -763,8 +793,9 @@ SELECT s.*, iif(k.is_known, coalesce(r.resident_bytes, 0), NULL) AS resident_byt
        iif(k.is_known, coalesce(r.resident_huge_bytes, 0), NULL) AS resident_huge_bytes,
        iif(k.is_known, coalesce(r.swapped_bytes, 0), NULL) AS swapped_bytes,
        iif(k.is_known, coalesce(r.untouched_bytes, 0), NULL) AS untouched_bytes,
-       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes, 0 AS start_bytes, 0 AS start_count
-FROM site s LEFT JOIN resident_sum r USING(site_id)
+       iif(k.is_known, coalesce(r.resident_end_bytes, 0), NULL) AS resident_end_bytes,
+       coalesce(i.start_bytes, 0) AS start_bytes, coalesce(i.start_count, 0) AS start_count
+FROM site s LEFT JOIN resident_sum r USING(site_id) LEFT JOIN site_start i USING(site_id)
      LEFT JOIN (SELECT count(*) > 0 AS is_known FROM resident_scan) k ON s.device_id = 0;
 
 -- what the present pages held at the highest resident memory that was looked at, of all processes: live blocks, the

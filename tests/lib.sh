@@ -54,8 +54,9 @@ balance() {
     equal "balance of counts" 0 \
         "$(sites "SELECT count(*) FROM (SELECT t.*, coalesce(sum(x.freed_bytes), 0) b, coalesce(sum(x.freed_count), 0) c
         FROM total t LEFT JOIN (site_teardown x JOIN site s USING(site_id)) ON s.device_id = t.device_id
-        AND t.kind IN ('all', s.kind) GROUP BY t.device_id, t.kind)
-        WHERE alloc_count - free_count <> end_count - c OR alloc_bytes - free_bytes <> end_active_bytes - b")"
+        AND t.kind IN ('all', s.kind) GROUP BY t.device_id, t.kind) LEFT JOIN total_start i USING(device_id, kind)
+        WHERE coalesce(start_count, 0) + alloc_count - free_count <> end_count - c
+        OR coalesce(start_bytes, 0) + alloc_bytes - free_bytes <> end_active_bytes - b")"
     equal "sites against totals" 0 \
         "$(sites "SELECT count(*)
         FROM (SELECT device_id, kind, sum(alloc_count) a, sum(alloc_bytes) b, sum(free_count) c, sum(end_bytes) e,

@@ -315,6 +315,8 @@ static inline __attribute__((always_inline)) void leave(struct account *a, const
     timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
     if (__builtin_expect(b->requested | b->named, 0))
         leave_rare(a, e, d, b);
+    if (__builtin_expect(b->time_ns < a->started.ns, 0))
+        account_inherited_left(a, a->processes[e->process_id], b, count);
     level_drop(&d->level, size, count);
     level_drop(&k->level, size, count);
     unsigned is_resized = (word >> 16 & 0xff) == CHUNK_realloc_free;

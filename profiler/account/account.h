@@ -36,6 +36,11 @@ void account_close(struct account *a);
 
 /* The chunk ends here, and the next one begins with a key frame: returns its number. */
 uint32_t account_cut(struct account *a);
+/* What is otherwise written at the end of the run, as of now: a file that ends here has it. */
+void account_part_end(struct account *a);
+/* Totals, peaks and the timeline begin here, with what is live as inherited. Right after a cut and the rows of that. */
+void account_anew(struct account *a);
+uint64_t account_started_event(const struct account *a); /* the number of the first event since; 0: never */
 /* Chunks before that one, and key frames that lead to them, leave the file. They are not told of any more. */
 void account_drop_before(struct account *a, uint32_t chunk_id);
 

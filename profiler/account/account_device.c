@@ -103,10 +103,17 @@ static void leave(struct account *a, const struct event *e, const struct live_bl
     level_drop(&d->level, b->size, 1);
     level_drop(&k->level, b->size, 1);
     timeline_fall(d->timeline, d->level.active_bytes);
-    tally_move(&s->tally, b->size);
-    tally_move(tally, b->size);
     t->live_bytes -= b->size;
-    histogram_undo(&k->histogram, b->size);
+    if (b->time_ns < a->started.ns) { /* it was an allocation of another part: here it just goes */
+        account_inherited_left(a, a->processes[e->process_id], b, 1);
+        tally_free(&s->tally, b->size, 1, 0);
+        tally_free(tally, b->size, 1, 0);
+        histogram_free(&k->histogram, b->size, 1, b->size, 0, 0);
+    } else {
+        tally_move(&s->tally, b->size);
+        tally_move(tally, b->size);
+        histogram_undo(&k->histogram, b->size);
+    }
     if (b->thread_id != e->thread_id)
         account_chunk_owner(a, b->thread_id);
     account_keep(a, e, CHUNK_to_segment, b->key & LIVE_ADDRESS_MASK, b->size, b->site, s->device, s->kind, 0);

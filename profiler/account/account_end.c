@@ -44,6 +44,18 @@ static void count_teardown(void *context, const struct live_block *b)
         ++*map_slot(&a->sites.kept, b->site, 0);
 }
 
+void account_teardown_anew(struct account *a)
+{
+    a->teardown_moved = 1;
+    for (unsigned i = 0; i < ACCOUNT_PROCESSES; i++) {
+        const struct process_account *p = a->processes[i];
+        if (!p || !p->is_torn_down)
+            continue;
+        account_parts_pass(a->processes[i]);
+        live_each(p->live, count_teardown, &(struct teardown){a, p, p->teardown_ns, 1});
+    }
+}
+
 /* Of a process that runs interpreters one after the other, the first. */
 void account_teardown(struct account *a, const struct event *e)
 {

@@ -97,15 +97,6 @@ void account_watch_device(struct account *a, unsigned device)
         begin(a);
 }
 
-void account_set_type(struct account *a, unsigned device, unsigned type, int is_ours)
-{
-    struct watched *w = &a->watch.devices[device % ACCOUNT_DEVICES];
-    w->type = (uint8_t)(type < ACCOUNT_TYPES ? type : 0);
-    w->is_foreign = !is_ours;
-}
-
-/* --- the figures --- */
-
 static void count_all(const struct device_account *d, struct histogram_sums *sums)
 {
     memset(sums, 0, sizeof *sums);
@@ -121,6 +112,40 @@ static void count_all(const struct device_account *d, struct histogram_sums *sum
     }
 }
 
+/* The sums of what is counted from 0 again are taken off what the epoch began with, which may so be below 0. */
+static void carry(struct account *a, unsigned device)
+{
+    struct histogram_sums *base = &a->watch.devices[device].base, sums;
+    count_all(a->devices[device], &sums);
+    base->alloc_count -= sums.alloc_count;
+    base->alloc_bytes -= sums.alloc_bytes;
+    base->free_count -= sums.free_count;
+    base->free_bytes -= sums.free_bytes;
+}
+
+void account_figures_anew(struct account *a)
+{
+    if (!a->watch.is_on)
+        begin(a);
+    for (unsigned i = 0; i < a->watch.device_end; i++)
+        if (a->devices[i])
+            carry(a, i);
+    for (unsigned type = 0; type < ACCOUNT_TYPES; type++) {
+        a->watch.run[type] = (struct account_peaks){0};
+        struct sum now = sum_of(a, type);
+        raise_run(a, type, &now);
+    }
+}
+
+void account_set_type(struct account *a, unsigned device, unsigned type, int is_ours)
+{
+    struct watched *w = &a->watch.devices[device % ACCOUNT_DEVICES];
+    w->type = (uint8_t)(type < ACCOUNT_TYPES ? type : 0);
+    w->is_foreign = !is_ours;
+}
+
+/* --- the figures --- */
+
 static void add_thread(const struct account *a, unsigned device, uint32_t thread_id, struct account_figures *f)
 {
     const struct thread_account *thread = thread_id < a->thread_capacity ? a->threads[thread_id] : NULL;
@@ -131,10 +156,11 @@ static void add_thread(const struct account *a, unsigned device, uint32_t thread
                 continue;
             f->thread_active_bytes += tally_live_bytes(t);
             f->thread_active_count += tally_live_count(t);
-            f->thread_alloc_count += t->alloc_count - t->moved_count;
-            f->thread_alloc_bytes += t->alloc_bytes - t->moved_bytes;
-            f->thread_free_count += t->left_count - t->end_count - t->moved_count;
-            f->thread_free_bytes += t->left_bytes - t->end_bytes - t->moved_bytes;
+            const struct thread_tally *k = d->kinds[kind];
+            f->thread_alloc_count += k->before_alloc_count + t->alloc_count - t->moved_count - t->start_count;
+            f->thread_alloc_bytes += k->before_alloc_bytes + t->alloc_bytes - t->moved_bytes - t->start_bytes;
+            f->thread_free_count += k->before_free_count + t->left_count - t->end_count - t->moved_count;
+            f->thread_free_bytes += k->before_free_bytes + t->left_bytes - t->end_bytes - t->moved_bytes;
         }
 }
 

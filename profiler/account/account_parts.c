@@ -195,6 +195,8 @@ void account_part_leave(struct account *a, const struct event *e, struct process
     level_drop(&d->level, b->size, is_last);
     level_drop(&k->level, b->size, is_last);
     timeline_fall(d->timeline, d->level.active_bytes);
+    if (b->time_ns < a->started.ns)
+        account_inherited_left(a, p, b, is_last);
     tally_part(&s->tally, b->size, lifetime_ns, is_last);
     tally_part(thread, b->size, lifetime_ns, is_last);
     t->live_bytes -= b->size;

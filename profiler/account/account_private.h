@@ -60,6 +60,7 @@ struct thread_tally {
     struct tally tally;  /* own_peak_bytes: since the chunk began that it changed in last */
     uint64_t peak_bytes; /* before that */
     uint32_t chunk_id;   /* that one */
+    uint64_t before_alloc_count, before_alloc_bytes, before_free_count, before_free_bytes; /* the accounts began anew */
 };
 
 /* What a thread allocated on one device. */
@@ -205,6 +206,11 @@ struct account {
     struct keyframes keyframes;
     struct watch watch;
     struct freed freed;
+    struct started {    /* when the accounts began anew last; all zero: never */
+        uint64_t ns;    /* older blocks are inherited */
+        uint64_t event; /* the number of the first event since */
+        int moved;      /* site_start is to be written */
+    } started;
 };
 
 /* account.c */
@@ -223,6 +229,12 @@ void account_keep(struct account *a, const struct event *e, unsigned op, uint64_
 void account_seal(struct account *a); /* all peaks */
 
 unsigned account_space(unsigned kind); /* of live.h */
+
+/* account_anew.c */
+/* An inherited block, or a part of one, leaves; before that. */
+void account_inherited_left(struct account *a, const struct process_account *p, const struct live_block *b,
+                            uint64_t count);
+void account_started_write(struct account *a);
 
 /* account_heap.c: reserved bytes of glibc's heaps */
 /* A smaller block has no mapping of its own: M_MMAP_THRESHOLD is of the block with its size, rounded up to 16 bytes. */
@@ -276,6 +288,7 @@ void account_freed_close(struct account *a);
 void account_watch_device(struct account *a, unsigned device); /* is new */
 /* After a rise of the device's bytes that may be a new peak. */
 void account_watch(struct account *a, struct device_account *d);
+void account_figures_anew(struct account *a); /* before the accounts begin anew: the epoch goes on */
 
 /* account_thread.c */
 struct thread_device *account_thread_device(struct account *a, uint32_t thread_id, unsigned device);
@@ -303,9 +316,11 @@ void account_chunk_stored(struct account *a);  /* waits until all that was begun
 void account_process_end(struct account *a, const struct event *e);
 void account_teardown(struct account *a, const struct event *e);
 void account_teardown_write(struct account *a);
+void account_teardown_anew(struct account *a); /* after the tallies began anew */
 
 /* account_write.c */
 void account_write(struct account *a, int last);
+void account_write_end(struct account *a); /* the same with all that is written last, but key frames */
 void account_oom(struct account *a, const struct event *e);
 void account_unmatched(struct account *a, const struct event *e); /* the free of what is no live block */
 void account_oom_had(struct account *a, const struct event *e);   /* at least oom_least_bytes were allocated */

@@ -94,6 +94,8 @@ static void add(struct tally *sum, const struct tally *t)
     SUM(teardown_count);
     SUM(moved_bytes);
     SUM(moved_count);
+    SUM(start_bytes);
+    SUM(start_count);
     MAX(active_peak_bytes);
     MAX(reserved_peak_bytes);
     MAX(largest_bytes);

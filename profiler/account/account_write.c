@@ -118,7 +118,7 @@ static void write_device(struct account *a, unsigned device, int last)
         write_peak(a, device, KIND_all, "active", i + 1, peaks[i].time_ns, peaks[i].value_bytes, 0);
 }
 
-void account_write(struct account *a, int last)
+static void write_all(struct account *a, int last)
 {
     int peaks_moved = 0;
     account_chunk_partial(a);
@@ -143,12 +143,24 @@ void account_write(struct account *a, int last)
     account_names_write(a);
     account_freed_write(a, last);
     account_teardown_write(a);
+    account_started_write(a);
     if (last) {
         largest_write(&a->largest, a->store, &a->sites);
         account_touch_write(a);
-        keyframes_finish(a);
     }
     account_chunk_stored(a);
+}
+
+void account_write(struct account *a, int last)
+{
+    write_all(a, last);
+    if (last)
+        keyframes_finish(a);
+}
+
+void account_write_end(struct account *a)
+{
+    write_all(a, 1);
 }
 
 static void oom_least(struct account *a)

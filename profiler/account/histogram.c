@@ -42,7 +42,7 @@ void histogram_write(const struct histogram *h, struct store *store, unsigned de
     for (unsigned i = 0; i < HISTOGRAM_CLASSES; i++) {
         const struct size_class *c = &h->sizes[i];
         const struct lifetime_class *l = &h->lifetimes[i];
-        if (c->alloc_count)
+        if (c->alloc_count || c->free_count)
             write_row(store, sizes_sql, device, kind, i,
                       (uint64_t[]){c->alloc_count, c->alloc_bytes, c->free_count, c->temporary_count, c->lifetime_ns},
                       5);

@@ -291,6 +291,11 @@ void sites_write(struct site_table *t, struct store *store, struct device_accoun
         write_rows(t, store, count);
 }
 
+void sites_all_anew(struct site_table *t)
+{
+    t->parts = PARTS_MOST;
+}
+
 void sites_close(struct site_table *t)
 {
     for (uint32_t i = 0; i < t->page_capacity; i += i < SLAB_PAGES ? 1 : SLAB_PAGES)

@@ -24,8 +24,8 @@ struct site {                               /* two lines of the cache for most e
     struct tally tally;
     uint32_t chunk_id; /* the chunk that touched it last */
     uint32_t stack_id;
-    uint32_t dirty; /* is among those to write */
-    uint32_t fill;
+    uint32_t dirty;        /* is among those to write */
+    uint32_t start_moved;  /* its row of site_start is to be written */
     uint64_t ending_bytes; /* while its process ends */
     uint64_t ending_count;
 };
@@ -75,6 +75,8 @@ struct store;
  * follow. All levels must be sealed. last: nothing comes after that. */
 void sites_write(struct site_table *t, struct store *store, struct device_account *const *devices,
                  unsigned device_count, int peaks_moved, int last);
+/* All begin anew: the next writing is of all of them. */
+void sites_all_anew(struct site_table *t);
 void sites_close(struct site_table *t);
 
 #endif

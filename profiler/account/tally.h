@@ -108,6 +108,10 @@ struct tally {           /* what most events change comes first: 96 bytes (site.
     uint64_t teardown_count;
     uint64_t moved_bytes; /* of left_bytes: became segments, so they are neither allocations nor frees */
     uint64_t moved_count;
+    uint64_t start_bytes; /* of alloc_bytes: inherited, live when the accounts began anew (account_anew.c) */
+    uint64_t start_count;
+    uint64_t start_left_bytes; /* of these: gone again, before what counts as the end. Of sites alone */
+    uint64_t start_left_count;
     struct tally_peaks written; /* as last written */
 };
 
@@ -175,6 +179,17 @@ static inline void tally_end(struct tally *t, uint64_t size, uint64_t count)
     t->end_bytes += size;
 }
 
+/* What is live is inherited; nothing else was. Its device's and kind's levels have begun anew. */
+static inline void tally_anew(struct tally *t)
+{
+    const uint64_t bytes = tally_live_bytes(t), count = tally_live_count(t);
+    *t = (struct tally){.alloc_bytes = bytes,
+                        .alloc_count = count,
+                        .own_peak_bytes = bytes,
+                        .start_bytes = bytes,
+                        .start_count = count};
+}
+
 static inline void tally_move(struct tally *t, uint64_t size)
 {
     t->left_count++;
@@ -202,6 +217,17 @@ static inline int tally_peaks_stay(const struct tally *t, const struct tally_pea
 static inline int tally_peaks_moved(const struct tally *t, const struct tally_peaks *p)
 {
     return p->bytes != t->written.bytes || p->count != t->written.count || p->kind_bytes != t->written.kind_bytes;
+}
+
+/* The peak is the highest from now on; nobody has saved what it held at it. */
+static inline void level_anew(struct level *l, uint64_t time_ns, uint64_t event_count)
+{
+    l->peak_bytes = l->active_bytes;
+    l->peak_count = l->active_count;
+    l->peak_ns = time_ns;
+    l->peak_event = event_count;
+    l->epoch++;
+    l->at_peak = 1;
 }
 
 /* The peak is about to end. */

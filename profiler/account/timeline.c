@@ -110,15 +110,31 @@ void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t alloc_count
     t->now = bucket_now(t, alloc_count, alloc_bytes);
     t->alloc_count_before = alloc_count;
     t->alloc_bytes_before = alloc_bytes;
+    time_ns -= t->start_ns;
     while (time_ns / t->width_ns >= TIMELINE_BUCKETS)
         timeline_double(t);
     uint32_t index = (uint32_t)(time_ns / t->width_ns);
     while (t->index < index) {
         t->buckets[t->index] = t->now;
         t->index++;
-        t->now = bucket_after(&t->buckets[t->index - 1], t->index * t->width_ns);
+        t->now = bucket_after(&t->buckets[t->index - 1], t->start_ns + t->index * t->width_ns);
     }
-    t->end_ns = (t->index + 1) * t->width_ns;
+    t->end_ns = t->start_ns + (t->index + 1) * t->width_ns;
+}
+
+void timeline_anew(struct timeline *t, uint64_t start_ns, uint64_t alloc_count, uint64_t alloc_bytes)
+{
+    struct timeline_bucket last = t->now;
+    last.active_last_bytes = t->active_bytes;
+    last.allocated_last_bytes = t->active_bytes - t->pending_bytes;
+    t->now = bucket_after(&last, start_ns);
+    t->start_ns = start_ns;
+    t->width_ns = TIMELINE_FIRST_WIDTH_NS;
+    t->end_ns = start_ns + t->width_ns;
+    t->index = t->written = t->written_levels = 0;
+    t->has_pending = t->pending_bytes != 0;
+    t->alloc_count_before = alloc_count;
+    t->alloc_bytes_before = alloc_bytes;
 }
 
 static void allocated_is_active(struct timeline_bucket *b)
@@ -209,6 +225,7 @@ static const uint16_t column_offsets[] = {
 
 struct timeline_rows { /* those to write */
     unsigned device;
+    uint64_t start_ns; /* of the first bucket */
     uint64_t width_ns; /* of level 0 */
     struct timeline_row {
         const struct timeline_bucket *bucket;
@@ -220,7 +237,8 @@ static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
 {
     const struct timeline_rows *x = arg;
     const struct timeline_row *r = &x->rows[row];
-    uint64_t width_ns = x->width_ns << r->level, of_row[] = {x->device, r->level, r->index * width_ns, width_ns};
+    uint64_t width_ns = x->width_ns << r->level,
+             of_row[] = {x->device, r->level, x->start_ns + r->index * width_ns, width_ns};
     unsigned firsts = sizeof of_row / sizeof *of_row;
     if ((unsigned)number < firsts) {
         sqlite3_result_int64(value, (int64_t)of_row[number]);
@@ -236,15 +254,15 @@ static void column(void *arg, uint32_t row, int number, sqlite3_context *value)
 
 /* Every level, of each what changed: from the bucket that holds bucket first of level 0. buckets has room for all
  * levels: twice count and LEVELS_MAX more. */
-static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint32_t first, uint64_t width_ns,
-                         struct store *store, struct rows *rows, unsigned device)
+static void write_levels(struct timeline_bucket *buckets, uint32_t count, uint32_t first, uint64_t start_ns,
+                         uint64_t width_ns, struct store *store, struct rows *rows, unsigned device)
 {
     static const char sql[] =
         "INSERT OR REPLACE INTO timeline(device_id, level, time_ns, width_ns, active_min_bytes, active_max_bytes, "
         "active_max_ns, active_last_bytes, allocated_max_bytes, allocated_last_bytes, reserved_max_bytes, "
         "reserved_max_ns, reserved_last_bytes, rss_max_bytes, rss_last_bytes, alloc_count, alloc_bytes) "
         "SELECT * FROM new_timeline(?1)";
-    struct timeline_rows x = {.device = device, .width_ns = width_ns};
+    struct timeline_rows x = {.device = device, .start_ns = start_ns, .width_ns = width_ns};
     uint32_t row_count = 0;
     x.rows = xmalloc((2ul * count + LEVELS_MAX) * sizeof *x.rows);
     for (unsigned level = 0;; level++) {
@@ -294,7 +312,7 @@ void timeline_write(struct timeline *t, struct store *store, struct rows *rows, 
         t->alloc_count_before = alloc_count;
         t->alloc_bytes_before = alloc_bytes;
         timeline_double(t);
-        t->end_ns = (t->index + 1) * t->width_ns;
+        t->end_ns = t->start_ns + (t->index + 1) * t->width_ns;
     }
     t->buckets[t->index] = bucket_now(t, alloc_count, alloc_bytes);
     uint32_t count = t->index + 1;
@@ -315,7 +333,7 @@ void timeline_write(struct timeline *t, struct store *store, struct rows *rows, 
         }
         t->written = 0;
     }
-    write_levels(copy, count, t->written >> shift, t->width_ns << shift, store, rows, device);
+    write_levels(copy, count, t->written >> shift, t->start_ns, t->width_ns << shift, store, rows, device);
     free(copy);
     t->written = t->index;
     t->written_levels = levels;

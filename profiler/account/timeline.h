@@ -29,6 +29,7 @@ struct timeline_bucket {
 
 struct timeline {
     struct timeline_bucket now; /* the bucket being filled; alloc_* and active_last when it ends */
+    uint64_t start_ns;          /* of the first bucket */
     uint64_t end_ns;            /* of that bucket */
     uint64_t width_ns;
     uint32_t index;   /* of that bucket; the ones before it are in buckets */
@@ -45,6 +46,8 @@ struct timeline {
 
 struct timeline *timeline_open(void);
 void timeline_close(struct timeline *t);
+/* Begins at start_ns with what there is, and forgets what was before. alloc_count and alloc_bytes: as below. */
+void timeline_anew(struct timeline *t, uint64_t start_ns, uint64_t alloc_count, uint64_t alloc_bytes);
 
 /* alloc_count and alloc_bytes: the device's totals so far. */
 void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t alloc_count, uint64_t alloc_bytes);

@@ -219,6 +219,15 @@ void account_touch_process_end(struct account *a, unsigned process_id)
     free(of_process);
 }
 
+void touches_anew(struct touches *t)
+{
+    map_close(&t->sites);
+    t->sites = (struct map){0};
+    t->site_count = 0;
+    for (uint32_t i = 0; i < t->upload_count; i++)
+        t->uploads[i].at_peak_count = t->uploads[i].newest_ns = 0;
+}
+
 void touches_close(struct touches *t)
 {
     map_close_pointers(&t->blocks, free);

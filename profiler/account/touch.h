@@ -66,6 +66,8 @@ void account_touch_process_end(struct account *a, unsigned process_id);
 /* Of the live block that has the key; NULL: never touched. */
 const struct block_touch *touches_find(const struct touches *t, unsigned process_id, uint64_t key, uint64_t birth_ns);
 void account_touch_write(struct account *a);
+/* What was counted so far is forgotten, of blocks that are gone and of peaks. */
+void touches_anew(struct touches *t);
 void touches_close(struct touches *t);
 
 #endif

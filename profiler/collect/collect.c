@@ -124,10 +124,15 @@ static void rotate(struct collection *c)
     c->uncommitted |= rotate_settle(c->rotation, 0);
     if (!rotate_is_due(c->rotation, time_ns) || store_failed(c->store, NULL))
         return;
-    rotate_prepare(c->rotation, time_ns);
+    if (!c->kept || !rotate_prepare(c->rotation, time_ns))
+        return;
     commit(c);
-    if (c->kept)
-        rotate_begin(c->rotation, time_ns);
+    account_part_end(c->account);
+    commit_store(c);
+    rotate_begin(c->rotation, time_ns);
+    transfers_anew(drain_state(c->drain).transfers, c->store);
+    commit(c);
+    rotate_copy(c->rotation);
 }
 
 static int commit_is_due(const struct collection *c, uint64_t now)

@@ -4,20 +4,24 @@
 #include "../../common/beside.h"
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/rotated.h"
 #include "../account/account.h"
 #include "../store/store.h"
 #include "drain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NAMES_MAX 1000 /* that are tried: of the next milliseconds */
+#define NAMES_MAX       1000 /* that are tried: of the next milliseconds */
+#define ROOM_MORE_BYTES (1 << 20)
 
 struct rotation {
     const char *path;
@@ -27,6 +31,7 @@ struct rotation {
     struct drain *drain;
     int64_t since_ns, since_bytes; /* when, and at which size, the running part began: its key frame is just before */
     int64_t begin_bytes;           /* the file's, when the copy under way began */
+    int64_t end_ns;                /* of the part that is copied */
     int is_asked;
     uint32_t part;       /* the running one, from 1 */
     uint32_t next_chunk; /* of the copy under way: the first chunk that is not in it */
@@ -49,10 +54,18 @@ static int finish_copy(const struct rotation *r, sqlite3 *to, struct error *err)
     struct buf text = BUF(1 << 16);
     buf_printf(&text, "rotated: the recording goes on in %s", r->path);
     int rc = db_leave_log(to, 0, err);
-    if (rc == 0 && db_meta_set_text(to, "partial", buf_text(&text)))
+    if (rc == 0 && (db_meta_set_text(to, "partial", buf_text(&text)) || db_meta_set_int(to, "part_end_ns", r->end_ns)))
         rc = db_error(to, err);
     buf_free(&text);
     return rc;
+}
+
+/* What was reserved behind the file's end. */
+static void give_back_room(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) || truncate(path, st.st_size))
+        return; /* it is used later */
 }
 
 static int copy(const struct rotation *r, struct error *err)
@@ -72,6 +85,8 @@ static int copy(const struct rotation *r, struct error *err)
     if (rc == 0)
         rc = finish_copy(r, to, err);
     sqlite3_close(to);
+    if (rc == 0)
+        give_back_room(r->part_path);
     if (rc == 0 && rename(r->part_path, r->to))
         rc = error_set(err, errno, "%s: %s", r->to, strerror(errno));
     if (rc) {
@@ -148,18 +163,28 @@ static void tell_failure(const struct rotation *r)
     fprintf(stderr, "memprof: %s: not rotated: %s; its events stay in %s\n", r->to, r->err.text, r->path);
 }
 
+static void forget_copy(struct rotation *r)
+{
+    tell_failure(r);
+    if (r->part_path)
+        unlink(r->part_path);
+    free(r->to);
+    free(r->part_path);
+    r->to = r->part_path = NULL;
+}
+
 static void end_copy(struct rotation *r)
 {
     pthread_join(r->thread, NULL);
     sqlite3_close(r->from);
     r->is_copying = 0;
     if (r->rc) {
-        tell_failure(r);
-        free(r->to);
+        forget_copy(r);
     } else {
         *ARRAY_ADD(r->files, r->file_count, r->file_room) = r->to;
+        free(r->part_path);
     }
-    free(r->part_path);
+    r->to = r->part_path = NULL;
     while (r->options.keep && r->file_count > r->options.keep)
         forget_oldest(r);
 }
@@ -189,6 +214,15 @@ void rotate_ask(struct rotation *r)
     r->is_asked = 1;
 }
 
+/* Facts of the running part, as rotated_drop needs them. */
+static void store_part(const struct rotation *r, int64_t start_ns, uint64_t first_event, uint32_t first_chunk)
+{
+    store_meta_int(r->store, "part", r->part);
+    store_meta_int(r->store, "part_start_ns", start_ns);
+    store_meta_int(r->store, "part_first_event", (int64_t)first_event);
+    store_meta_int(r->store, "part_chunk", first_chunk);
+}
+
 static void mark_part(struct rotation *r, int64_t time_ns)
 {
     char name[32];
@@ -202,10 +236,40 @@ void rotate_end(struct rotation *r, int64_t end_ns)
         mark_part(r, end_ns);
 }
 
-void rotate_prepare(struct rotation *r, int64_t time_ns)
+/* Room for the copy, on disk: what is copied is no longer in the accounts, so the copy should not fail. */
+static int reserve(struct rotation *r)
 {
+    sqlite3 *db = store_db(r->store);
+    int64_t bytes = db_int(db, "PRAGMA page_count", 0) * db_int(db, "PRAGMA page_size", 0) + ROOM_MORE_BYTES;
+    int fd = open(r->part_path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    int code = fd < 0 ? errno : 0;
+    if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) && errno != EOPNOTSUPP && errno != ENOSYS)
+        code = errno;
+    if (fd >= 0)
+        close(fd);
+    return code ? error_set(&r->err, code, "%s", strerror(code)) : 0;
+}
+
+int rotate_prepare(struct rotation *r, int64_t time_ns)
+{
+    struct buf part = BUF(1 << 16);
+    r->is_asked = 0;
+    r->to = free_name(r->path);
+    if (!r->to)
+        return 0;
+    buf_printf(&part, "%s.part", r->to);
+    r->part_path = buf_take(&part);
+    if (reserve(r)) {
+        forget_copy(r);
+        r->since_ns = time_ns + 1; /* the next try is that far away, too */
+        r->since_bytes = used_bytes(r);
+        return 0;
+    }
+    if (r->part == 1)
+        store_part(r, 0, 0, 1);
     mark_part(r, time_ns);
     r->next_chunk = account_cut(r->account);
+    return 1;
 }
 
 /* A transaction that reads: what it sees stays as it is. */
@@ -228,28 +292,28 @@ static int start(struct rotation *r)
 
 void rotate_begin(struct rotation *r, int64_t time_ns)
 {
-    struct buf part = BUF(1 << 16);
-    r->is_asked = r->done = 0;
-    r->since_ns = time_ns + 1;
-    r->begin_bytes = r->since_bytes = used_bytes(r); /* where it cannot be copied, the next try is that far away, too */
+    const char *slash = strrchr(r->to, '/');
+    r->since_ns = r->end_ns = time_ns + 1;
     r->from = NULL;
-    r->to = free_name(r->path);
-    if (!r->to)
-        return;
-    buf_printf(&part, "%s.part", r->to);
-    r->part_path = buf_take(&part);
     r->rc = open_instant(r);
+    r->part++;
+    account_anew(r->account);
+    store_part(r, r->since_ns, account_started_event(r->account), r->next_chunk);
+    store_meta_text(r->store, "rotating", slash ? slash + 1 : r->to);
+}
+
+void rotate_copy(struct rotation *r)
+{
+    r->done = 0;
+    r->begin_bytes = r->since_bytes = used_bytes(r);
+    r->is_copying = 1;
     if (r->rc == 0)
         r->rc = start(r);
-    r->is_copying = r->rc == 0;
-    if (r->is_copying) {
-        r->part++;
+    if (r->rc == 0)
         return;
-    }
-    tell_failure(r);
+    r->is_copying = 0;
     sqlite3_close(r->from);
-    free(r->to);
-    free(r->part_path);
+    forget_copy(r);
 }
 
 int rotate_settle(struct rotation *r, int waits)
@@ -261,6 +325,7 @@ int rotate_settle(struct rotation *r, int waits)
     if (rc == 0) {
         int64_t before = used_bytes(r);
         account_drop_before(r->account, r->next_chunk);
+        rc = rotated_drop(store_db(r->store), &r->err);
         store_meta_text(r->store, "events_kept", "last");
         r->since_bytes = r->begin_bytes - (before - used_bytes(r));
     }

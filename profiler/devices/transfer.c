@@ -49,6 +49,14 @@ void transfers_write(struct transfers *t, struct store *store)
     }
 }
 
+void transfers_anew(struct transfers *t, struct store *store)
+{
+    sqlite3_stmt *q = store_statement(store, "DELETE FROM transfer");
+    transfers_close(t);
+    if (q)
+        store_step(store, q);
+}
+
 void transfers_close(struct transfers *t)
 {
     map_close(&t->index);

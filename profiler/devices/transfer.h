@@ -27,6 +27,8 @@ void transfers_add(struct transfers *t, uint32_t stack_id, unsigned device_id, u
                    uint64_t bytes);
 /* Those that changed since the last time. */
 void transfers_write(struct transfers *t, struct store *store);
+/* They are counted from 0 again. */
+void transfers_anew(struct transfers *t, struct store *store);
 void transfers_close(struct transfers *t);
 
 #endif

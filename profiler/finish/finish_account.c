@@ -365,7 +365,9 @@ static void out_keys(struct account_pass *p)
 const char *ownpeak_hindrance(sqlite3 *db)
 {
     char *kept = db_meta_text(db, "events_kept"), *why = db_meta_text(db, "own_peak_incomplete");
-    const char *hindrance = !kept || strcmp(kept, "all")               ? "not all events were kept"
+    /* of a part of a rotated recording all are those of the part, unless --max-events took some */
+    int has_all = kept && (strcmp(kept, "all") == 0 || (strcmp(kept, "last") == 0 && db_meta_int(db, "part", 0) > 1));
+    const char *hindrance = !has_all                                   ? "not all events were kept"
                             : why && strcmp(why, OWNPEAK_RUNNING) == 0 ? OWNPEAK_RUNNING
                                                                        : NULL;
     free(kept);

@@ -96,6 +96,8 @@ static inline void account_combine(int64_t *into, const int64_t *from)
 #define SCANNED(column, name, unit, text) into[STAT_##column] = account_sum(into[STAT_##column], from[STAT_##column]);
 #include "../../common/stat.def"
 #undef STAT
+    for (int i = STAT_start_bytes; i <= STAT_start_count; i++)
+        into[i] = account_sum(into[i], from[i]);
     into[STAT_own_largest] = account_max(into[STAT_own_largest], from[STAT_own_largest]);
 }
 

@@ -96,13 +96,39 @@ static int write_scanned(struct account_pass *p, struct error *err)
     for (size_t i = 0; i < p->out_count && rc == 0; i++) {
         const struct out_row *o = &p->out[i];
         int is_any = 0;
-        for (int n = FIRST; n < VALUE_COUNT; n++) {
+        for (int n = FIRST; n < SCANNED_END; n++) {
             is_any |= o->stat[n] != 0;
             sqlite3_bind_int64(s, 6 + n - FIRST, o->stat[n]);
         }
         if (!is_any)
             continue;
         account_bind_key(p, o, s);
+        rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* What a part of a rotated recording inherited. */
+static int write_starts(struct account_pass *p, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = 0;
+    for (size_t i = 0; i < p->out_count && rc == 0; i++) {
+        const struct out_row *o = &p->out[i];
+        if (!o->stat[STAT_start_count] && !o->stat[STAT_start_bytes])
+            continue;
+        if (!s)
+            rc = db_prepare(p->m->db,
+                            "INSERT OR REPLACE INTO account_start(scope, key_id, inclusive, device_id, kind, "
+                            "start_bytes, start_count) VALUES(?, ?, ?, ?, ?, ?, ?)",
+                            &s, err);
+        if (rc)
+            break;
+        account_bind_key(p, o, s);
+        sqlite3_bind_int64(s, 6, o->stat[STAT_start_bytes]);
+        sqlite3_bind_int64(s, 7, o->stat[STAT_start_count]);
         rc = sqlite3_step(s) == SQLITE_DONE ? 0 : db_error(p->m->db, err);
         sqlite3_reset(s);
     }
@@ -139,5 +165,7 @@ static int write_rows(struct account_pass *p, struct error *err)
 int account_write_rows(struct account_pass *p, struct error *err)
 {
     int rc = write_rows(p, err);
-    return rc ? rc : write_scanned(p, err);
+    if (rc == 0)
+        rc = write_scanned(p, err);
+    return rc ? rc : write_starts(p, err);
 }

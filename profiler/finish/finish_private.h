@@ -37,6 +37,9 @@ enum model_stat {
 #define SCANNED(column, name, unit, text) STAT_##column,
 #include "../../common/stat.def"
 #undef STAT
+    SCANNED_END,
+    STAT_start_bytes = SCANNED_END, /* inherited (site_start) */
+    STAT_start_count,
     VALUE_COUNT
 };
 

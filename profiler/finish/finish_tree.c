@@ -8,6 +8,7 @@
 #include "../../common/array.h"
 #include "../../common/ids.h"
 #include "../../common/kind.h"
+#include "../../common/rotated.h"
 #include "../../common/wrap.h"
 
 #include <errno.h>
@@ -349,7 +350,12 @@ static void group_devices(struct model *m)
 #define SCANNED(column, name, unit, text)       ", r." #column
 static const char site_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
 #include "../../common/stat.def"
-                               " FROM main.site s LEFT JOIN resident_sum r USING(site_id) ORDER BY s.site_id";
+                               ", 0, 0 FROM main.site s LEFT JOIN resident_sum r USING(site_id) ORDER BY s.site_id";
+#define SCANNED(column, name, unit, text) ", r." #column
+static const char started_sql[] = "SELECT s.site_id, stack_id, device_id, kind"
+#include "../../common/stat.def"
+                                  ", i.start_bytes, i.start_count FROM main.site s LEFT JOIN resident_sum r "
+                                  "USING(site_id) LEFT JOIN main.site_start i USING(site_id) ORDER BY s.site_id";
 #undef STAT
 
 /* The view resident_sum in the order of the table, added here: a sorter of all its rows would take longer than all else
@@ -413,10 +419,26 @@ static void packed_scan(void *arg, sqlite3_stmt *s)
     }
 }
 
+static void start_row(void *arg, sqlite3_stmt *s)
+{
+    const struct scans *c = arg;
+    c->add(c->arg, sqlite3_column_int64(s, 0), STAT_start_bytes, (uint64_t)sqlite3_column_int64(s, 1));
+    c->add(c->arg, sqlite3_column_int64(s, 0), STAT_start_count, (uint64_t)sqlite3_column_int64(s, 2));
+}
+
+static int read_starts(struct scans *c)
+{
+    static const char sql[] = "SELECT site_id, start_bytes, start_count FROM main.site_start";
+    return rotated_has_start(c->m->db) ? model_each(c->m->db, sql, start_row, c, c->err) : 0;
+}
+
 int model_scans(const struct model *m, void (*add)(void *arg, int64_t site_id, enum model_stat stat, uint64_t value),
                 void *arg, struct error *err)
 {
     struct scans c = {m, add, arg, err, 0};
+    int start_rc = read_starts(&c);
+    if (start_rc)
+        return start_rc;
     if (!packed_has(m->db, PACKED_TABLE_resident_site))
         return model_each(m->db, scanned_sql, scanned_row, &c, err);
     long rows = packed_count(m->packed, PACKED_TABLE_resident_site);
@@ -483,7 +505,7 @@ static int read_packed_sites(struct tree *l)
 
 static int read_plain_sites(struct tree *l)
 {
-    return model_each(l->db, site_sql, site_row, l, l->err);
+    return model_each(l->db, rotated_has_start(l->db) ? started_sql : site_sql, site_row, l, l->err);
 }
 
 static int read_address_ids(struct tree *l)

@@ -236,6 +236,12 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
     }
 }
 
+/* What a part of a rotated recording inherited. */
+static uint64_t started(const struct pass *p, size_t site)
+{
+    return (uint64_t)model_stat(p->m, &p->m->sites[site])[STAT_start_bytes];
+}
+
 static void apply_deltas(struct pass *p, const struct chunk_delta *deltas, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -245,7 +251,7 @@ static void apply_deltas(struct pass *p, const struct chunk_delta *deltas, size_
         site--;
         p->allocated[site] += deltas[i].alloc_bytes;
         p->freed[site] += deltas[i].free_bytes;
-        p->live[site] = (int64_t)(p->allocated[site] - p->freed[site]);
+        p->live[site] = (int64_t)(started(p, site) + p->allocated[site] - p->freed[site]);
     }
 }
 
@@ -269,11 +275,14 @@ static int adds_up(const struct pass *p)
 {
     int has_teardown = db_int(p->m->db, "SELECT EXISTS (SELECT 1 FROM teardown)", 0) != 0;
     int has_segments = db_int(p->m->db, "SELECT EXISTS (SELECT 1 FROM segment)", 0) != 0;
+    int has_end = db_meta_int(p->m->db, "part_end_ns", 0) == 0;
     for (size_t i = 0; i < p->m->site_count; i++) {
         const int64_t *stat = model_stat(p->m, &p->m->sites[i]);
         const uint64_t moved = p->allocated[i] - (uint64_t)stat[STAT_alloc_bytes];
         const uint64_t ended = p->freed[i] - (uint64_t)stat[STAT_free_bytes] - moved;
-        const uint64_t end = (uint64_t)stat[STAT_end_bytes];
+        /* of a recording that goes on elsewhere, or was cut off, what is live is at the end, too */
+        const uint64_t live = has_end ? 0 : (uint64_t)p->live[i];
+        const uint64_t end = (uint64_t)stat[STAT_end_bytes] - live;
         if ((moved && !has_segments) || moved > p->allocated[i] || ended > end || (ended != end && !has_teardown))
             return 0;
     }
@@ -283,7 +292,8 @@ static int adds_up(const struct pass *p)
 static void begin_again(struct pass *p)
 {
     size_t bytes = p->m->site_count * sizeof *p->live;
-    memset(p->live, 0, bytes);
+    for (size_t i = 0; i < p->m->site_count; i++)
+        p->live[i] = (int64_t)started(p, i);
     memset(p->allocated, 0, bytes);
     memset(p->freed, 0, bytes);
     p->candidate_count = p->chunk_count = 0;
@@ -299,15 +309,18 @@ static int bound_all(struct pass *p)
     sqlite3_stmt *s = NULL;
     int rc =
         db_prepare(p->m->db,
-                   "SELECT chunk_id, first_event, event_count, site_delta, first_ns, last_ns FROM event_chunk ORDER BY "
+                   "SELECT chunk_id, first_event, event_count, site_delta, first_ns, last_ns FROM event_chunk WHERE "
+                   "first_event >= (SELECT coalesce(max(value), 0) FROM meta WHERE key = 'part_first_event') ORDER BY "
                    "chunk_id",
                    &s, p->err);
     if (rc)
         return rc;
-    int64_t events = 0;
+    int64_t events = db_meta_int(p->m->db, "part_first_event", 0);
+    int64_t before = db_meta_int(p->m->db, "part_chunk", 1) - 1; /* chunks of the parts before */
     int step = SQLITE_DONE;
     while (!p->incomplete && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        if (sqlite3_column_int64(s, 0) != (int64_t)p->chunk_count + 1 || sqlite3_column_int64(s, 1) != events) {
+        if (sqlite3_column_int64(s, 0) != wrap_add(before, (int64_t)p->chunk_count + 1) ||
+            sqlite3_column_int64(s, 1) != events) {
             p->incomplete = "events are missing";
             break;
         }
@@ -569,6 +582,8 @@ static void open_pass(struct pass *p)
 {
     size_t n = p->m->site_count;
     p->live = xcalloc(n + 1, sizeof *p->live);
+    for (size_t i = 0; i < n; i++)
+        p->live[i] = (int64_t)started(p, i);
     p->allocated = xcalloc(n + 1, sizeof *p->allocated);
     p->freed = xcalloc(n + 1, sizeof *p->freed);
     p->sums = xcalloc(n + 1, sizeof *p->sums);

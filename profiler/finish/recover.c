@@ -3,6 +3,7 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "../../common/rotated.h"
 #include "../../common/units.h"
 #include "recover_end.h"
 #include "symbolize.h"
@@ -115,11 +116,14 @@ int recover_books(sqlite3 *db, struct error *err)
     int is_told, rc = write_end(db, 0, &is_told, &end_error, err);
     if (rc)
         return rc;
-    /* when it stopped is not known, nor how long before that it last had a processor */
     char *why = reason(db);
-    buf_printf(&text, "%s; what came after %s is missing (memprof saves four times a second)%s%s", why,
-               units_ns(saved, db_meta_int(db, "duration_ns", 0)),
-               is_told ? "" : "; what was live at the end is not known: ", is_told ? "" : end_error.text);
+    buf_puts(&text, why);
+    if (!db_meta_int(db, "part_end_ns", 0)) /* else it is a part of a rotated recording, and whole */
+        /* when it stopped is not known, nor how long before that it last had a processor */
+        buf_printf(&text, "; what came after %s is missing (memprof saves four times a second)",
+                   units_ns(saved, db_meta_int(db, "duration_ns", 0)));
+    if (!is_told)
+        buf_printf(&text, "; what was live at the end is not known: %s", end_error.text);
     rc = db_meta_set_text(db, "partial", buf_text(&text));
     rc = rc ? rc : db_meta_set_text(db, "state", "recorded");
     free(why);
@@ -155,6 +159,8 @@ int recover_file(const char *path, struct error *err)
         rc = db_leave_log(db, DB_BUSY_MS, err);
     if (rc == 0)
         rc = db_exec(db, "BEGIN", err);
+    if (rc == 0)
+        rc = rotated_recover(db, err);
     if (rc == 0)
         rc = recover_books(db, err);
     if (rc == 0)

@@ -1,12 +1,13 @@
 /*
- * What a site holds follows from its own row, which is of the same commit as the events: allocated, less freed, less
- * what ended with its process. The file is untrusted: what does not add up counts as nothing.
+ * What a site holds follows from its own row, which is of the same commit as the events: inherited and allocated, less
+ * freed, less what ended with its process. The file is untrusted: what does not add up counts as nothing.
  */
 #include "recover_end.h"
 
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "../../common/rotated.h"
 #include "../../common/wrap.h"
 #include "finish_private.h"
 #include "packed_write.h"
@@ -85,6 +86,8 @@ enum site_column { /* of a row of SQL; the first three are no numbers that add u
                    SITE_PEAK_COUNT,
                    SITE_TORN_BYTES,
                    SITE_TORN_COUNT,
+                   SITE_START_BYTES,
+                   SITE_START_COUNT,
                    SITE_COLUMNS
 };
 
@@ -93,11 +96,13 @@ static void add_site(struct ending *x, const int64_t v[SITE_COLUMNS], const char
     struct site *site = ARRAY_ADD(x->sites, x->site_count, x->site_capacity);
     int64_t ended_bytes = wrap_subtract(v[SITE_END_BYTES], v[SITE_TORN_BYTES]);
     int64_t ended_count = wrap_subtract(v[SITE_END_COUNT], v[SITE_TORN_COUNT]);
+    int64_t had_bytes = wrap_add(v[SITE_START_BYTES], v[SITE_ALLOC_BYTES]);
+    int64_t had_count = wrap_add(v[SITE_START_COUNT], v[SITE_ALLOC_COUNT]);
     *site = (struct site){
         .id = v[SITE_ID],
         .device_id = v[SITE_DEVICE],
-        .live_bytes = not_negative(wrap_subtract(wrap_subtract(v[SITE_ALLOC_BYTES], v[SITE_FREE_BYTES]), ended_bytes)),
-        .live_count = not_negative(wrap_subtract(wrap_subtract(v[SITE_ALLOC_COUNT], v[SITE_FREE_COUNT]), ended_count)),
+        .live_bytes = not_negative(wrap_subtract(wrap_subtract(had_bytes, v[SITE_FREE_BYTES]), ended_bytes)),
+        .live_count = not_negative(wrap_subtract(wrap_subtract(had_count, v[SITE_FREE_COUNT]), ended_count)),
         .peak_bytes = v[SITE_PEAK_BYTES],
         .peak_count = v[SITE_PEAK_COUNT],
     };
@@ -111,15 +116,19 @@ static void add_site(struct ending *x, const int64_t v[SITE_COLUMNS], const char
                   wrap_subtract(site->end_count, v[SITE_END_COUNT]));
 }
 
+#define SITES                                                                                                          \
+    "SELECT s.site_id, s.device_id, s.kind, s.alloc_bytes, s.alloc_count, s.free_bytes, s.free_count, s.end_bytes, "   \
+    "s.end_count, s.at_peak_bytes, s.at_peak_count, t.freed_bytes, t.freed_count"
+#define OF_SITES " FROM main.site s LEFT JOIN main.site_teardown t ON t.site_id = s.site_id"
+
 static int read_plain_sites(struct ending *x)
 {
-    static const char sql[] =
-        "SELECT s.site_id, s.device_id, s.kind, s.alloc_bytes, s.alloc_count, s.free_bytes, s.free_count, "
-        "s.end_bytes, s.end_count, s.at_peak_bytes, s.at_peak_count, t.freed_bytes, t.freed_count FROM main.site s "
-        "LEFT JOIN main.site_teardown t ON t.site_id = s.site_id ORDER BY s.site_id";
+    static const char plain[] = SITES ", 0, 0" OF_SITES " ORDER BY s.site_id";
+    static const char started[] = SITES ", b.start_bytes, b.start_count" OF_SITES
+                                        " LEFT JOIN main.site_start b ON b.site_id = s.site_id ORDER BY s.site_id";
     sqlite3_stmt *s = NULL;
     int64_t v[SITE_COLUMNS];
-    int rc = db_prepare(x->db, sql, &s, x->err);
+    int rc = db_prepare(x->db, rotated_has_start(x->db) ? started : plain, &s, x->err);
     while (rc == 0 && db_next(s, &rc, x->err)) {
         for (int i = 0; i < SITE_COLUMNS; i++)
             v[i] = sqlite3_column_int64(s, i);
@@ -145,14 +154,40 @@ static int read_teardown(struct ending *x, uint32_t rows, int64_t *torn)
     return rc;
 }
 
-static void add_packed_sites(struct ending *x, const struct packed_values *const *columns, const int64_t *torn)
+/* By site id, start_bytes and then start_count; NULL: there is none. */
+static int read_starts(struct ending *x, uint32_t rows, int64_t **starts)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = 0;
+    if (!rotated_has_start(x->db))
+        return 0;
+    rc = db_prepare(x->db, "SELECT site_id, start_bytes, start_count FROM main.site_start", &s, x->err);
+    while (rc == 0 && db_next(s, &rc, x->err)) {
+        int64_t id = sqlite3_column_int64(s, 0);
+        if (!*starts)
+            *starts = xcalloc(2 * (size_t)rows + 2, sizeof **starts);
+        if (id < 1 || id > rows)
+            continue;
+        (*starts)[2 * id] = sqlite3_column_int64(s, 1);
+        (*starts)[2 * id + 1] = sqlite3_column_int64(s, 2);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static void add_packed_sites(struct ending *x, const struct packed_values *const *columns, const int64_t *torn,
+                             const int64_t *starts)
 {
     uint32_t rows = (uint32_t)packed_count(x->packed, PACKED_TABLE_site);
     ARRAY_ROOM(x->sites, rows, x->site_capacity);
     for (uint32_t row = 1; row <= rows; row++) {
         int64_t v[SITE_COLUMNS] = {[SITE_ID] = row};
-        for (int i = SITE_DEVICE; i < SITE_COLUMNS; i++)
+        for (int i = SITE_DEVICE; i <= SITE_TORN_COUNT; i++)
             v[i] = (int64_t)packed_at(columns[i], row);
+        if (starts) {
+            v[SITE_START_BYTES] = starts[2 * row];
+            v[SITE_START_COUNT] = starts[2 * row + 1];
+        }
         if (torn) {
             v[SITE_TORN_BYTES] = torn[2 * row];
             v[SITE_TORN_COUNT] = torn[2 * row + 1];
@@ -163,18 +198,18 @@ static void add_packed_sites(struct ending *x, const struct packed_values *const
 
 static int read_packed_sites(struct ending *x)
 {
-    static const enum packed_column of[SITE_COLUMNS] = {
+    static const enum packed_column of[SITE_TORN_COUNT + 1] = {
         [SITE_DEVICE] = PACKED_site_device_id,         [SITE_KIND] = PACKED_site_kind,
         [SITE_ALLOC_BYTES] = PACKED_site_alloc_bytes,  [SITE_ALLOC_COUNT] = PACKED_site_alloc_count,
         [SITE_FREE_BYTES] = PACKED_site_free_bytes,    [SITE_FREE_COUNT] = PACKED_site_free_count,
         [SITE_END_BYTES] = PACKED_site_end_bytes,      [SITE_END_COUNT] = PACKED_site_end_count,
         [SITE_PEAK_BYTES] = PACKED_site_at_peak_bytes, [SITE_PEAK_COUNT] = PACKED_site_at_peak_count,
         [SITE_TORN_BYTES] = PACKED_site_torn_bytes,    [SITE_TORN_COUNT] = PACKED_site_torn_count};
-    const struct packed_values *columns[SITE_COLUMNS];
-    int64_t *torn = NULL;
+    const struct packed_values *columns[SITE_TORN_COUNT + 1];
+    int64_t *torn = NULL, *starts = NULL;
     long count = packed_count(x->packed, PACKED_TABLE_site);
     int read_rc = count < 0 ? (int)count : 0, rc = 0;
-    for (int i = SITE_DEVICE; i < SITE_COLUMNS && read_rc == 0; i++)
+    for (int i = SITE_DEVICE; i <= SITE_TORN_COUNT && read_rc == 0; i++)
         read_rc = packed_read(x->packed, of[i], &columns[i]);
     if (read_rc)
         return error_set(x->err, -read_rc, "%s: %s", sqlite3_db_filename(x->db, "main"), packed_error(read_rc));
@@ -183,7 +218,10 @@ static int read_packed_sites(struct ending *x)
         rc = read_teardown(x, (uint32_t)count, torn);
     }
     if (rc == 0)
-        add_packed_sites(x, columns, torn);
+        rc = read_starts(x, (uint32_t)count, &starts);
+    if (rc == 0)
+        add_packed_sites(x, columns, torn, starts);
+    free(starts);
     free(torn);
     return rc;
 }
@@ -325,15 +363,23 @@ static int write_totals(struct ending *x)
     return rc;
 }
 
+#define IS_RUNNING                                                                                                     \
+    " WHERE scope = 'thread' AND key_id IN (SELECT thread_id FROM thread JOIN process p USING(process_id) WHERE "      \
+    "p.end_ns IS NULL)"
+#define THREAD_END(bytes, count)                                                                                       \
+    "UPDATE account SET end_bytes = CAST(max(end_bytes, alloc_bytes - free_bytes" bytes ") AS INTEGER), "              \
+    "end_count = CAST(max(end_count, alloc_count - free_count" count ") AS INTEGER)" IS_RUNNING
+#define INHERITED(what)                                                                                                \
+    " + coalesce((SELECT " what " FROM main.account_start i WHERE i.scope = account.scope AND i.inclusive = "          \
+    "account.inclusive AND i.device_id = account.device_id AND i.kind = account.kind AND i.key_id = account.key_id), " \
+    "0)"
+
 /* A thread belongs to one process: where that has not ended, nothing of it has but what a teardown counted. */
 static int write_threads(struct ending *x)
 {
-    return db_exec(x->db,
-                   "UPDATE account SET end_bytes = CAST(max(end_bytes, alloc_bytes - free_bytes) AS INTEGER), "
-                   "end_count = CAST(max(end_count, alloc_count - free_count) AS INTEGER) "
-                   "WHERE scope = 'thread' AND key_id IN (SELECT thread_id FROM thread JOIN process p "
-                   "USING(process_id) WHERE p.end_ns IS NULL)",
-                   x->err);
+    static const char plain[] = THREAD_END("", "");
+    static const char started[] = THREAD_END(INHERITED("start_bytes"), INHERITED("start_count"));
+    return db_exec(x->db, rotated_has_start(x->db) ? started : plain, x->err);
 }
 
 /* --- key frames --- */

@@ -3,6 +3,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../../common/wrap.h"
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
@@ -287,6 +288,26 @@ static void settings_fact(struct info *f, struct listing *l)
     buf_free(&line);
 }
 
+/* "2, from 203 ms (2026-11-24 22:05:57) to 633 ms (2026-11-24 22:05:58)": of a rotated recording, whose last one says
+ * so. */
+static void part_fact(const struct info *f, struct listing *l)
+{
+    char time[2][UNITS_TEXT], date[2][32];
+    struct buf text = BUF(4096);
+    int64_t part = db_meta_int(f->db, "part", 0), start_ns = db_meta_int(f->db, "start_unix_ns", 0);
+    int64_t end_ns = db_meta_int(f->db, "part_end_ns", 0);
+    const int64_t at[] = {db_meta_int(f->db, "part_start_ns", 0),
+                          end_ns ? end_ns : db_meta_int(f->db, "duration_ns", 0)};
+    if (!part)
+        return;
+    buf_printf(&text, "%lld%s", (long long)part, end_ns ? "" : ", the last one so far");
+    for (int i = 0; i < 2; i++)
+        buf_printf(&text, "%s %s (%s)", i ? " to" : ", from", units_ns(time[i], at[i]),
+                   notes_date(date[i], wrap_add(start_ns, at[i])));
+    fact(l, "part", buf_text(&text));
+    buf_free(&text);
+}
+
 static void print_facts(struct info *f)
 {
     static const struct column columns[] = {
@@ -306,6 +327,7 @@ static void print_facts(struct info *f)
     fact_meta(f, l, "host", "host");
     fact(l, "began", notes_date(date, db_meta_int(f->db, "start_unix_ns", 0)));
     fact(l, "lasted", units_ns(text, db_meta_int(f->db, "duration_ns", 0)));
+    part_fact(f, l);
     fact_meta(f, l, "options", "options");
     fact_meta(f, l, "written by", "writer_version");
     char *state = notes_state(f->db);

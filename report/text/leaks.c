@@ -410,6 +410,13 @@ static void print_sums(struct leaks *l, int shown)
         buf_puts(&line, ".");
         table_prose(l->out, TABLE_PLAIN, line.data);
     }
+    if (l->inherited_blocks) {
+        buf_reset(&line);
+        buf_puts(&line, "Not counted: ");
+        amount(&line, l->inherited_bytes, l->inherited_blocks);
+        buf_puts(&line, " inherited from before this part of the recording, and live still.");
+        table_prose(l->out, TABLE_PLAIN, line.data);
+    }
     print_hidden(l, &line);
     print_others(l, &line);
     if (l->count)
@@ -433,6 +440,10 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
     record_member_int(document, "torn_down_count", l->torn_blocks);
     record_member_int(document, "before_main_bytes", l->start_bytes);
     record_member_int(document, "before_main_count", l->start_blocks);
+    if (db_meta_int(l->db, "part", 1) > 1) {
+        record_member_int(document, "inherited_bytes", l->inherited_bytes);
+        record_member_int(document, "inherited_count", l->inherited_blocks);
+    }
     record_member_int(document, "library_bytes", l->hidden[HIDDEN_LIBRARY].bytes);
     record_member_int(document, "library_count", l->hidden[HIDDEN_LIBRARY].blocks);
     record_member_int(document, "interpreter_bytes", l->hidden[HIDDEN_INTERPRETER].bytes);

@@ -203,18 +203,22 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
 }
 
 /* Of a window: what was allocated in it, and is live at its end. */
-enum { INSTANT_SURVIVORS = REPORT_AT_TIME + 1 };
+enum { INSTANT_SURVIVORS = REPORT_AT_TIME + 1, INSTANT_COUNTED_AGAIN };
 
 /* What each instant takes the bytes and blocks of a site from, what of them a teardown freed, and whether one left any.
  */
 #define SPREAD_SQL(bytes, count)                                                                                       \
     "total(" bytes " * 1.0 * (SELECT y.excess_bytes FROM site_sample y WHERE y.site_id = s.site_id)), "                \
     "total(" count " * (SELECT y.count_spread FROM site_sample y WHERE y.site_id = s.site_id))"
+#define TORN_SQL  "sum(x.freed_bytes), sum(x.freed_count), max(coalesce(k.kept_count, 0))"
+#define FROM_TORN "FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN site_kept k USING(site_id)"
 static const char *const instants[][4] = {
-    [REPORT_AT_ALL] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)",
-                       "sum(x.freed_bytes), sum(x.freed_count), max(coalesce(k.kept_count, 0))",
-                       "FROM site s LEFT JOIN site_teardown x USING(site_id) LEFT JOIN site_kept k USING(site_id)",
+    [REPORT_AT_ALL] = {"sum(s.end_bytes - coalesce(i.start_bytes - i.left_bytes, 0)), sum(s.end_count - "
+                       "coalesce(i.start_count - i.left_count, 0)), nullif(max(s.largest_bytes), 0)",
+                       TORN_SQL, FROM_TORN " LEFT JOIN site_start i USING(site_id)",
                        SPREAD_SQL("s.end_bytes", "s.end_count")},
+    [INSTANT_COUNTED_AGAIN] = {"sum(s.end_bytes), sum(s.end_count), max(s.largest_bytes)", TORN_SQL, FROM_TORN,
+                               SPREAD_SQL("s.end_bytes", "s.end_count")},
     [REPORT_AT_PEAK] = {"sum(s.at_peak_bytes), sum(s.at_peak_count), NULL", "0, 0, 0", "FROM site s",
                         SPREAD_SQL("s.at_peak_bytes", "s.at_peak_count")},
     [INSTANT_SURVIVORS] = {"sum(v.live_bytes), sum(v.live_count), NULL", "0, 0, 0",
@@ -229,6 +233,7 @@ static int load(struct leaks *l, struct error *err)
     const struct report_options *o = l->options->report;
     const char *const *from = instants[!leaks_are_of_end(l) ? (int)o->at
                                        : report_window(o)   ? (int)INSTANT_SURVIVORS
+                                       : report_is_part(o)  ? (int)INSTANT_COUNTED_AGAIN
                                                             : REPORT_AT_ALL];
     struct buf sql = BUF(1 << 14);
     sqlite3_stmt *s = NULL;
@@ -254,6 +259,30 @@ static int load(struct leaks *l, struct error *err)
             rc = sqlite3_column_int64(s, 4) > 0 ? add_leak(l, s, err) : 0;
         if (rc == 0 && step != SQLITE_DONE)
             rc = db_error(l->db, err);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* Of what a part of a rotated recording inherited, what is live at its end still. */
+static int load_inherited(struct leaks *l, struct error *err)
+{
+    const struct report_options *o = l->options->report;
+    sqlite3_stmt *s = NULL;
+    if (!leaks_are_of_end(l) || report_is_part(o))
+        return 0;
+    int rc = db_prepare(l->db,
+                        "SELECT sum(i.start_bytes - i.left_bytes), sum(i.start_count - i.left_count) FROM site_start i "
+                        "JOIN site s USING(site_id) JOIN device d USING(device_id) WHERE " DEVICE_IS(
+                            "d.name", "?1") " AND (?2 IS NULL OR ?2 IN ('all', s.kind))",
+                        &s, err);
+    if (rc == 0) {
+        sqlite3_bind_text(s, 1, o->device, -1, SQLITE_STATIC);
+        sqlite3_bind_text(s, 2, o->kind, -1, SQLITE_STATIC);
+    }
+    if (rc == 0 && db_next(s, &rc, err)) {
+        l->inherited_bytes = sqlite3_column_int64(s, 0);
+        l->inherited_blocks = sqlite3_column_int64(s, 1);
     }
     sqlite3_finalize(s);
     return rc;
@@ -364,6 +393,8 @@ int leaks_read(struct leaks *l, struct error *err)
     }
     if (rc == 0)
         rc = load(l, err);
+    if (rc == 0)
+        rc = load_inherited(l, err);
     if (rc == 0 && o->by == ROW_LINE)
         group(l, by_line, by_bytes);
     else if (rc == 0 && (l->whole || leaks_fold(l)))

@@ -48,8 +48,9 @@ struct leaks {
     int64_t killed_blocks;
     struct {
         int64_t bytes, blocks;
-    } hidden[HIDDEN_COUNT];            /* not shown, and not among the above */
-    int64_t other_bytes, other_blocks; /* the same, of other programs than the one that was named */
+    } hidden[HIDDEN_COUNT];                    /* not shown, and not among the above */
+    int64_t other_bytes, other_blocks;         /* the same, of other programs than the one that was named */
+    int64_t inherited_bytes, inherited_blocks; /* of a part of a rotated recording; not among the above */
     int64_t suppressed_stacks, suppressed_bytes, suppressed_blocks;
 };
 

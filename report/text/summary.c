@@ -189,7 +189,10 @@ int summary_totals(const struct summary *s, sqlite3_stmt **statement, struct err
         report_window(s->options) ? "(SELECT t.start_bytes FROM total t WHERE t.device_id = d.device_id AND t.kind = "
                                     "v_total.kind), (SELECT t.start_count FROM total t WHERE t.device_id = "
                                     "d.device_id AND t.kind = v_total.kind)"
-                                  : "0, 0");
+        : s->has_inherited ? "(SELECT t.start_bytes FROM total_start t WHERE t.device_id = d.device_id AND t.kind "
+                             "= v_total.kind), (SELECT t.start_count FROM total_start t WHERE t.device_id = "
+                             "d.device_id AND t.kind = v_total.kind)"
+                           : "0, 0");
     int rc = db_prepare(s->db, buf_text(&sql), statement, err);
     buf_free(&sql);
     if (rc == 0) {
@@ -218,7 +221,13 @@ static int list_sum(const struct summary *s, struct listing *l, struct error *er
     struct buf text = BUF(1 << 14);
     if (!o->device || device_count(s->db, o->device) < 2)
         return 0;
-    buf_printf(&text, sql, report_window(o) ? "sum(start_bytes), sum(start_count)" : "0, 0");
+    buf_printf(
+        &text, sql,
+        report_window(o) ? "sum(start_bytes), sum(start_count)"
+        : s->has_inherited
+            ? "sum((SELECT b.start_bytes FROM total_start b WHERE b.device_id = t.device_id AND b.kind = t.kind)), "
+              "sum((SELECT b.start_count FROM total_start b WHERE b.device_id = t.device_id AND b.kind = t.kind))"
+            : "0, 0");
     int rc = db_prepare(s->db, buf_text(&text), &q, err);
     if (rc == 0) {
         int is_known = !report_is_part(o) && !strcmp(kind, "all");
@@ -314,9 +323,12 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         COLUMN(NULL, "temporary", PERCENT, .place = 7, .flags = COLUMN_OPTIONAL, .none = "-"),
         COLUMN("heap_end_reserved_bytes", s->heap_end.is_there ? "reserved\nat end" : NULL, BYTES, .place = 10,
                .none = "-"),
-        COLUMN("start_bytes", report_window(s->options) ? "live\nat start" : NULL, BYTES, .place = 3,
-               .flags = COLUMN_WINDOW),
-        COLUMN("start_count", NULL, COUNT, .flags = COLUMN_WINDOW),
+        COLUMN("start_bytes",
+               report_window(s->options) ? "live\nat start"
+               : s->has_inherited        ? "inherited"
+                                         : NULL,
+               BYTES, .place = 3, .flags = s->has_inherited ? 0 : COLUMN_WINDOW),
+        COLUMN("start_count", NULL, COUNT, .flags = s->has_inherited ? 0 : COLUMN_WINDOW),
         COLUMN(estimate_mean_bytes(s->db) ? "alloc_count_error" : NULL, NULL, COUNT),
         COLUMN(estimate_mean_bytes(s->db) ? "alloc_bytes_error" : NULL, NULL, BYTES),
         COLUMN(estimate_mean_bytes(s->db) ? "peak_active_bytes_error" : NULL, NULL, BYTES),
@@ -672,6 +684,7 @@ int report_summary(sqlite3 *db, const struct report_options *options, const stru
 {
     struct record document;
     struct summary s = {.db = db, .options = options, .out = out, .cwd = db_meta_text(db, "cwd"), .skip = BUF(1 << 16)};
+    s.has_inherited = !report_is_part(options) && db_meta_int(db, "part", 1) > 1;
     int rc = device_check(db, options->device, options->kind, err);
     if (rc == 0)
         rc = load_findings(&s, err);

@@ -16,6 +16,7 @@ struct summary {
     char *cwd;
     struct findings findings;
     struct heap_end heap_end;
+    int has_inherited;  /* a later part of a rotated recording, whole */
     struct row hint;    /* a line worth a look at its source; strings owned */
     int64_t hint_bytes; /* peak of the device that it is of */
     struct buf skip;    /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */

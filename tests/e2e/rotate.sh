@@ -1,5 +1,6 @@
 # Rotation: each part of a recording in a file of its own. The events of all files together are the program's ledger,
-# each once; what was live at each boundary is in the file that ends there, and in the next one from its beginning.
+# each once, and so are the totals; what was live at each boundary is in the file that ends there, and what the next one
+# inherited. replay.py tells totals and peaks of each part from its events.
 . "$ROOT/tests/lib.sh"
 need python3
 # begin OPTION...: a recording of the program that obeys; its answers are in ledger
@@ -51,6 +52,8 @@ live() {
     DB=$1 sql "SELECT coalesce(sum(end_count), 0) || '|' || coalesce(sum(end_bytes), 0) FROM v_function WHERE
         function = 'take' AND inclusive = 0 AND kind = 'heap'"
 }
+# less A B: of both numbers
+less() { echo "$1|$2" | awk -F'|' '{ print $1 - $3 "|" $2 - $4 }'; }
 left_of() { echo "$1" | awk -F'|' '{ print $1 - $3 "|" $2 - $4 }'; }
 sum() { awk -F'|' '{ n += $1; b += $2 } END { print n "|" b }'; }
 
@@ -63,8 +66,11 @@ order 'drop 100'
 at_1=$(tail -n 1 ledger)
 rotate
 order 'take 500'
+before=$(tail -n 1 ledger | cut -d'|' -f1,2)
 order 'child 50'
+childs=$(less "$(tail -n 1 ledger | cut -d'|' -f1,2)" "$before") # which ended with it, in part 2
 order 'drop 800'
+order 'name second'
 at_2=$(tail -n 1 ledger)
 rotate
 order 'take 2000'
@@ -88,9 +94,16 @@ equal 'allocations of each' '1000 550 2000 7' \
     "$(for f in "$@" out.db; do events "$f" "'alloc'" | cut -d'|' -f1; done | xargs)"
 for i in 1 2 3; do
     eval at=\$at_$i
-    equal "live at the end of part $i" "$(left_of "$at")" "$(live "$1")"
-    equal "totals up to there" "$(echo "$at" | cut -d'|' -f1,2)" "$(DB=$1 sql "SELECT sum(alloc_count) || '|' ||
+    expected=$(left_of "$at")
+    [ $i -lt 3 ] || expected=$(less "$expected" "$childs")
+    equal "live at the end of part $i" "$expected" "$(live "$1")"
+    equal "totals of part $i" "$(events "$1" "'alloc'")" "$(DB=$1 sql "SELECT sum(alloc_count) || '|' ||
         sum(alloc_bytes) FROM v_function WHERE function = 'take' AND inclusive = 0 AND kind = 'heap'")"
+    equal "frees of part $i" "$(events "$1" "'free'")" "$(DB=$1 sql "SELECT sum(free_count) || '|' ||
+        sum(free_bytes) FROM v_function WHERE function = 'take' AND inclusive = 0 AND kind = 'heap'")"
+    equal "part $i is told" "$i" "$(DB=$1 sql "SELECT value FROM meta WHERE key = 'part'")"
+    DB=$1
+    balance
     "$MEMPROF" report --during "rotate:part $i" --by function --json "$1" >part.json
     equal "part $i: allocated in it" "$(echo '1000 550 2000' | cut -d' ' -f$i)" \
         "$(python3 -c 'import json
@@ -102,16 +115,35 @@ print(sum(r["alloc_count"] for r in json.load(open("part.json"))["rows"] if r["f
     done
     shift
 done
-equal 'live at the end' "$(left_of "$end")" "$(live out.db)"
+equal 'live at the end' "$(less "$(left_of "$end")" "$childs")" "$(live out.db)"
+DB=out.db
+balance
+parts=$(python3 "$ROOT/tests/e2e/rotate.py" "$MEMPROF" out.2*.db out.db) || fail 'totals, peaks and what is inherited'
+printf '  %s\n' "$parts"
+second=$(ls out.2*.db | sed -n 2p)
+# of 900 inherited blocks 800 were freed; the child left 50, and 500 were taken
+"$MEMPROF" leaks --json "$second" >leaks.json
+equal 'leaks: of the part alone, inherited ones apart' '550|100' "$(python3 -c 'import json
+d = json.load(open("leaks.json")); print("%d|%d" % (d["end_count"], d["inherited_count"]))')"
+"$MEMPROF" leaks "$second" >leaks.txt
+contains 'and says so' leaks.txt 'in 100 blocks inherited from before this part'
+"$MEMPROF" report "$second" >report.txt
+contains 'a column of what was there' report.txt 'inherited'
+"$MEMPROF" check --max-leak-blocks 550 "$second" >check.txt || fail "check: $(cat check.txt)"
+"$MEMPROF" check --max-leak-blocks 549 "$second" >check.txt && fail 'check counts less'
+"$MEMPROF" merge -o all.db out.2*.db out.db 2>merge.err
+equal 'merged: allocations and frees of the run' "$(echo "$end" | cut -d'|' -f1,3)" "$(DB=all.db sql "SELECT
+    sum(alloc_count) || '|' || sum(free_count) FROM v_function WHERE function = 'take' AND inclusive = 0 AND
+    kind = 'heap'")"
 equal 'the last file has its last part alone' last "$(sql "SELECT value FROM meta WHERE key = 'events_kept'")"
 equal 'the running file is whole' '' "$(sql "SELECT value FROM meta WHERE key = 'partial'")"
-equal 'a range over all boundaries' 1 "$(value "SELECT end_ns > (SELECT max(end_ns) FROM mark WHERE name = 'part 3')
-    FROM mark WHERE name = 'whole'")"
+equal 'a range over all boundaries' 1 "$(value "SELECT start_ns < m.value AND end_ns > m.value FROM mark, meta m
+    WHERE name = 'whole' AND key = 'part_start_ns'")"
 DB=$(ls out.2*.db | head -n 1)
 equal 'is open in the first' '|1' "$(sql "SELECT end_ns, is_range FROM mark WHERE name = 'whole'")"
 equal 'a name' first "$(sql 'SELECT name FROM block_name')"
 DB=out.db
-equal 'goes on' first "$(sql 'SELECT name FROM block_name')"
+equal 'its block went in the first part, one of the second part later' second "$(sql 'SELECT name FROM block_name')"
 cd ..
 
 echo 'by size, and the last two alone'
@@ -126,7 +158,8 @@ done
 finish
 equal 'files' 2 "$(ls work/out.2*.db | wc -l)"
 DB=work/out.db
-at_least 'rotations' 5 "$(value "SELECT count(*) FROM mark WHERE domain = 'rotate'")"
+at_least 'rotations' 5 "$(value "SELECT value FROM meta WHERE key = 'part'")"
+equal 'marks of the last part alone' 1 "$(value "SELECT count(*) FROM mark WHERE domain = 'rotate'")"
 
 echo 'by time; the collector killed after it'
 begin --rotate 1s

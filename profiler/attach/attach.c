@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define HOOK_ATTACH "memprof_hook_attach"
 #define HOOK_DETACH "memprof_hook_detach"
+#define HOOK_DOOR   "memprof_hook_door"
 
 struct answer {
     int rc;
@@ -39,14 +42,61 @@ static int joined(pid_t pid, int result, struct error *err)
     }
 }
 
+/* A descriptor through one end of its pair of sockets, which is this one there. */
+static int send_in(pid_t pid, int its, int fd)
+{
+    char byte = 0;
+    struct iovec part = {&byte, 1};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof fd)];
+    } control = {.header = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS}};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+    int process = (int)syscall(SYS_pidfd_open, pid, 0),
+        own = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, its, 0),
+        rc = own >= 0 && sendmsg(own, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -errno;
+    if (own >= 0)
+        close(own);
+    if (process >= 0)
+        close(process);
+    return rc;
+}
+
+/* The session of another user, such as root's for a server's worker: the process may not open it by its path, so it is
+ * given the descriptor. */
+static int put_in_by_door(struct target *t, struct inject_call *call, const char *session, int *result,
+                          struct error *err)
+{
+    int its = 0, fd, rc;
+    call->symbol = HOOK_DOOR;
+    call->argument = "";
+    rc = inject(t, call, &its, err);
+    if (rc || its < 0) {
+        *result = its;
+        return rc;
+    }
+    fd = open(session, O_RDWR | O_CLOEXEC);
+    *result = fd < 0 || send_in(t->pid, its, fd) ? -ESRCH : 0;
+    if (fd >= 0)
+        close(fd);
+    if (*result) /* the pair is closed by the next call, if there is one */
+        return 0;
+    call->symbol = HOOK_ATTACH;
+    return inject(t, call, result, err);
+}
+
 static int put_in(pid_t pid, const char *library, const char *session, struct error *err)
 {
     struct target t;
-    const struct inject_call call = {.library = library, .symbol = HOOK_ATTACH, .argument = session};
+    struct inject_call call = {.library = library, .symbol = HOOK_ATTACH, .argument = session};
     int result = 0, rc = target_open(&t, pid, library, err);
     if (rc)
         return rc;
     rc = inject(&t, &call, &result, err);
+    if (rc == 0 && result == -ESRCH)
+        rc = put_in_by_door(&t, &call, session, &result, err);
     target_close(&t);
     return rc ? rc : joined(pid, result, err);
 }

@@ -1,5 +1,6 @@
 #include "attach.h"
 
+#include "door.h"
 #include "real.h"
 #include "slots.h"
 #include "start.h"
@@ -70,6 +71,17 @@ EXPORT int memprof_hook_attach(const char *path)
     t->depth--;
     release();
     return rc;
+}
+
+/* Where the path cannot be opened: what is to be fetched, before memprof_hook_attach is called with no path (""). */
+EXPORT int memprof_hook_door(const char *unused)
+{
+    (void)unused;
+    if (!claim_soon())
+        return -EBUSY;
+    int fd = door_open();
+    release();
+    return fd;
 }
 
 /* Returns how many slots are still ours. The library stays: a thread may be inside. */

@@ -38,7 +38,7 @@ static void make_tables(enum command_index command, struct getopt_tables *t)
     *letter++ = ':';
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option_info *o = &option_infos[i];
-        if (!(o->commands & 1u << command))
+        if (!(o->commands & 1ull << command))
             continue;
         int has = !o->argument ? no_argument : *o->argument == '[' ? optional_argument : required_argument;
         if (o->letter) {
@@ -57,7 +57,7 @@ static int option_of(enum command_index command, int value)
     if (value >= LONG_BASE)
         return value - LONG_BASE;
     for (int i = 0; i < OPTION_COUNT; i++)
-        if (option_infos[i].letter == value && (option_infos[i].commands & 1u << command))
+        if (option_infos[i].letter == value && (option_infos[i].commands & 1ull << command))
             return i;
     return -1;
 }
@@ -75,7 +75,7 @@ static int unknown_option(enum command_index command, const char *word)
     bare[strcspn(bare, "=")] = 0;
     int matches = 0;
     for (int i = 0; i < OPTION_COUNT; i++) {
-        if (!(option_infos[i].commands & 1u << command))
+        if (!(option_infos[i].commands & 1ull << command))
             continue;
         names[count++] = option_infos[i].name;
         matches += strncmp(option_infos[i].name, bare, strlen(bare)) == 0;
@@ -200,7 +200,7 @@ void options_help(FILE *file, enum command_index command)
     write_wrapped(file, c->text, 0, 0);
     fprintf(file, "\nOptions:\n");
     for (int i = 0; i < OPTION_COUNT; i++)
-        if (option_infos[i].commands & 1u << command)
+        if (option_infos[i].commands & 1ull << command)
             write_option(file, &option_infos[i]);
 }
 

@@ -16,11 +16,13 @@ enum command_index {
 };
 
 enum command_bit {
-#define COMMAND(id, name, arguments, help, text) CMD_##id = 1 << COMMAND_##id,
+#define COMMAND(id, name, arguments, help, text) CMD_##id = 1ull << COMMAND_##id,
 #include "commands.def"
 #undef COMMAND
-    CMD_all = (1 << COMMAND_COUNT) - 1
+    CMD_all = (1ull << COMMAND_COUNT) - 1
 };
+
+_Static_assert(COMMAND_COUNT < 64, "a command has a bit");
 
 enum option_id {
 #define OPTION(id, commands, letter, name, argument, help) OPTION_##id,
@@ -30,7 +32,7 @@ enum option_id {
 };
 
 struct option_info {
-    unsigned commands; /* bits: enum command_bit */
+    uint64_t commands; /* bits: enum command_bit */
     int letter;        /* 0: none */
     const char *name;
     const char *argument; /* NULL: none, "X": required, "[X]": optional */

@@ -4,6 +4,7 @@
  * docs/man anew: cc -D_GNU_SOURCE -o /tmp/man tools/man.c && /tmp/man docs/man
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,10 @@ enum {
     COMMAND_COUNT
 };
 enum {
-#define COMMAND(id, name, arguments, help, text) CMD_##id = 1 << COMMAND_##id,
+#define COMMAND(id, name, arguments, help, text) CMD_##id = 1ull << COMMAND_##id,
 #include "../cli/commands.def"
 #undef COMMAND
-    CMD_all = (1 << COMMAND_COUNT) - 1
+    CMD_all = (1ull << COMMAND_COUNT) - 1
 };
 
 static const struct {
@@ -30,7 +31,8 @@ static const struct {
 };
 
 static const struct {
-    int commands, letter;
+    uint64_t commands;
+    int letter;
     const char *name, *argument, *help;
 } options[] = {
 #define OPTION(id, commands, letter, name, argument, help) {commands, letter, name, argument, help},
@@ -142,7 +144,7 @@ static void write_command(const char *directory, int c)
     put(f, commands[c].text);
     fputs("\n.SH OPTIONS\n", f);
     for (int i = 0; i < OPTION_TOTAL; i++)
-        if (options[i].commands & 1 << c)
+        if (options[i].commands & 1ull << c)
             put_option(f, i);
     fputs(ends, f);
     see_also(f, c);
@@ -187,7 +189,7 @@ static void write_completion(const char *directory)
     for (int c = 0; c < COMMAND_COUNT; c++) {
         fprintf(f, "    %s) options='", commands[c].name);
         for (int i = 0, first = 1; i < OPTION_TOTAL; i++)
-            if (options[i].commands & 1 << c) {
+            if (options[i].commands & 1ull << c) {
                 fprintf(f, "%s--%s", first ? "" : " ", options[i].name);
                 first = 0;
             }
@@ -271,7 +273,7 @@ static void write_zsh(const char *directory)
     for (int c = 0; c < COMMAND_COUNT; c++) {
         fprintf(f, "        %s) _arguments -s -S \\\n", commands[c].name);
         for (int i = 0; i < OPTION_TOTAL; i++)
-            if (options[i].commands & 1 << c)
+            if (options[i].commands & 1ull << c)
                 put_zsh_option(f, i);
         /* after the program of run come its own arguments */
         fputs(1 << c == CMD_run ? "            '(-)1:program:_command_names -e' '*::argument:_normal' ;;\n"
@@ -295,7 +297,7 @@ static void write_fish(const char *directory)
         put_quoted(f, commands[c].help, "\\", "\\'");
         fputs("'\n", f);
         for (int i = 0; i < OPTION_TOTAL; i++) {
-            if (!(options[i].commands & 1 << c))
+            if (!(options[i].commands & 1ull << c))
                 continue;
             const char *argument = options[i].argument, *name = NULL;
             int length = argument ? argument_length(argument, &name) : 0;

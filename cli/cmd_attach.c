@@ -1,6 +1,7 @@
 /* A process that runs already: recorded from now on, and let go again. */
 #include "cli.h"
 
+#include "../common/monotonic.h"
 #include "../profiler/attach/attach.h"
 #include "../profiler/collect/collect.h"
 #include "../profiler/outside/outside.h"
@@ -81,13 +82,6 @@ int cmd_attach(const struct arguments *a)
 
 /* --- detach --- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Its collector is gone: the slots are put back from here. */
 static int detach_alone(int pid)
 {
@@ -103,7 +97,7 @@ static int detach_alone(int pid)
 static int detach_by(const struct outside *o, const char *what)
 {
     struct error err;
-    const uint64_t begin_ns = now_ns();
+    const uint64_t begin_ns = monotonic_ns();
     if (!outside_is_attached(o))
         return error_set(&err, EINVAL,
                          "%s: 'memprof run' records it to its end; only what 'memprof attach' records can "
@@ -112,7 +106,7 @@ static int detach_by(const struct outside *o, const char *what)
                cli_fail(&err);
     kill(outside_collector(o), SIGTERM);
     while (outside_is_recording(o)) {
-        if (now_ns() - begin_ns > DETACH_NS)
+        if (monotonic_ns() - begin_ns > DETACH_NS)
             return error_set(&err, ETIMEDOUT,
                              "%s: its collector (PID %d) does not answer; if it is stopped, 'kill -CONT %d'", what,
                              outside_collector(o), outside_collector(o)),
@@ -126,12 +120,16 @@ int cmd_detach(const struct arguments *a)
 {
     struct outside *o = NULL;
     struct error err;
-    int pid;
-    if (parse_pid(a, &pid))
+    int pid = 0;
+    const char *what = a->rest_count == 1 ? a->rest[0] : "";
+    if (!*what)
+        return cli_usage("detach: expected: memprof detach PID|FILE");
+    const int is_pid = !what[strspn(what, "0123456789")];
+    if (is_pid && parse_pid(a, &pid))
         return EXIT_USAGE;
-    if (outside_open(a->rest[0], &o, &err))
-        return detach_alone(pid);
-    int status = detach_by(o, a->rest[0]);
+    if (outside_open(what, &o, &err))
+        return is_pid ? detach_alone(pid) : cli_fail(&err);
+    int status = detach_by(o, what);
     outside_close(o);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "inject.h"
 
+#include "../../common/monotonic.h"
 #include "safe.h"
 #include "stub.h"
 #include "thread.h"
@@ -18,13 +19,6 @@
 #define LOOK_MOST_NS 50000000ull
 #define TEXT_BYTES   512u /* of library, symbol and argument together */
 #define PAGE         4096ul
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void nap(uint64_t ns)
 {
@@ -154,8 +148,8 @@ static int is_in_code(const struct code *c, uint64_t rip)
  * *r. */
 static int wait_for_end(struct thread *th, const struct code *c, struct user_regs_struct *r)
 {
-    uint64_t end_ns = now_ns() + PATIENCE_NS, naps = 0;
-    while (now_ns() < end_ns) {
+    uint64_t end_ns = monotonic_ns() + PATIENCE_NS, naps = 0;
+    while (monotonic_ns() < end_ns) {
         int rc = thread_look(th);
         if (rc)
             return rc;
@@ -285,14 +279,14 @@ int inject(struct target *t, const struct inject_call *call, int *result, struct
     if (rc == 0)
         rc = make_code(t, call, &code, err);
     struct safe *s = rc ? NULL : safe_open(t);
-    uint64_t end_ns = now_ns() + PATIENCE_NS, look_ns = LOOK_NS;
+    uint64_t end_ns = monotonic_ns() + PATIENCE_NS, look_ns = LOOK_NS;
     while (rc == 0 && !is_done) {
         is_done = try_round(t, s, &leader, &code, result, &rc, err);
         if (is_done)
             break;
         if (leader.is_gone)
             rc = call_failed(t, -ESRCH, err);
-        else if (now_ns() > end_ns)
+        else if (monotonic_ns() > end_ns)
             rc = error_set(err, ETIMEDOUT,
                            "%d: none of its threads came to a place where it can be asked safely; try again",
                            (int)t->pid);

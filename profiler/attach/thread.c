@@ -1,5 +1,7 @@
 #include "thread.h"
 
+#include "../../common/monotonic.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +22,6 @@
 #define RESTART_NOINTR (-513)
 #define RESTART_NOHAND (-514)
 #define RESTART_BLOCK  (-516)
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 int thread_seize(struct thread *t, pid_t tid)
 {
@@ -102,7 +97,7 @@ static int read_state(struct thread *t)
 
 int thread_stop(struct thread *t)
 {
-    const uint64_t end_ns = now_ns() + STOP_NS;
+    const uint64_t end_ns = monotonic_ns() + STOP_NS;
     int status, rc;
     if (t->is_gone)
         return -ESRCH;
@@ -119,7 +114,7 @@ int thread_stop(struct thread *t)
             rc = pass_on(t);
         if (rc < 0)
             return rc;
-        if (pid == 0 && now_ns() > end_ns)
+        if (pid == 0 && monotonic_ns() > end_ns)
             return -ETIMEDOUT;
         if (pid == 0)
             nanosleep(&(struct timespec){0, NAP_NS}, NULL);

@@ -240,7 +240,7 @@ static void name_command(struct process *p, const struct wire_proc *slot, const 
         return;
     }
     uint32_t length = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
-    p->command = command_line(slot, p->inherited);
+    p->command = command_line(slot, p->inherited || slot->start_kind == WIRE_START_ATTACH);
     p->started_bytes = length < sizeof p->started_as ? length : (uint32_t)sizeof p->started_as;
     memcpy(p->started_as, slot->command, p->started_bytes);
 }

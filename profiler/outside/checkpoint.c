@@ -1,4 +1,6 @@
 #include "checkpoint.h"
+
+#include "../../common/monotonic.h"
 #include "checkpoint_worker.h"
 
 #include <errno.h>
@@ -23,13 +25,6 @@ struct checkpoint {
     pid_t worker;
     char what[32]; /* what messages name */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* --- the worker --- */
 
@@ -56,7 +51,7 @@ static int receive(const struct checkpoint *c, struct worker_answer *a, int64_t 
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
     for (;;) {
-        const int64_t left_ns = end_ns - now_ns();
+        const int64_t left_ns = end_ns - (int64_t)monotonic_ns();
         if (left_ns <= 0)
             return 0;
         const int64_t left_ms = left_ns / 1000000 + 1;
@@ -71,8 +66,8 @@ static int receive(const struct checkpoint *c, struct worker_answer *a, int64_t 
 /* Whether it ended, in that time: who is stuck in a driver's kernel module does not even when it is killed. */
 static int wait_end(const struct checkpoint *c, int *status, int64_t limit_ns)
 {
-    for (const int64_t end_ns = now_ns() + limit_ns; waitpid(c->worker, status, WNOHANG) == 0;) {
-        if (now_ns() > end_ns)
+    for (const int64_t end_ns = (int64_t)monotonic_ns() + limit_ns; waitpid(c->worker, status, WNOHANG) == 0;) {
+        if ((int64_t)monotonic_ns() > end_ns)
             return 0;
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     }
@@ -127,7 +122,7 @@ static int ask(struct checkpoint *c, unsigned call, int64_t timeout_ns, int64_t 
     const struct worker_request r = {.call = call, .timeout_ms = (uint32_t)(timeout_ns / 1000000)};
     int rc = -1;
     if (c->worker > 0 && send(c->fd, &r, sizeof r, MSG_NOSIGNAL) == sizeof r)
-        rc = receive(c, a, now_ns() + limit_ns);
+        rc = receive(c, a, (int64_t)monotonic_ns() + limit_ns);
     if (rc > 0)
         return a->error ? refused(c, call, a, err) : 0;
     const int signal_number = end_worker(c, rc == 0);

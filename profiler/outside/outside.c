@@ -208,7 +208,7 @@ static int open_process(const char *what, struct outside **o, struct error *err)
     if (rc < 0)
         return error_set(err, ENOENT, "%s: no such process; expected a PID or a recording", what);
     if (rc == 0)
-        return error_set(err, ESRCH, "%s: not recorded; start it with 'memprof run'", what);
+        return error_set(err, ESRCH, "%s: not recorded; start it with 'memprof run', or 'memprof attach' to it", what);
     return open_session(what, path, o, err);
 }
 

@@ -1,5 +1,7 @@
 #include "request.h"
 
+#include "../../common/monotonic.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,13 +16,6 @@
 #define WAIT_NS      2000000000u /* for a slot, and as long for the answer */
 #define LOOK_NS      200000u     /* between two looks at first; each is twice as long as the one before */
 #define LOOK_MOST_NS 20000000u
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t slot_at(unsigned slot)
 {
@@ -80,7 +75,7 @@ static void wake_collector(int fd)
 /* A nap before the next look, longer each time. 0: it was waited long enough. */
 static int look_again(uint64_t begin_ns, uint64_t *nap_ns)
 {
-    if (now_ns() - begin_ns > WAIT_NS)
+    if (monotonic_ns() - begin_ns > WAIT_NS)
         return 0;
     nanosleep(&(struct timespec){0, (long)*nap_ns}, NULL);
     *nap_ns = *nap_ns * 2 < LOOK_MOST_NS ? *nap_ns * 2 : LOOK_MOST_NS;
@@ -101,7 +96,7 @@ static int no_answer(const struct outside *o, const char *what, struct error *er
 
 static int wait_for_slot(const struct outside *o, const char *what, struct wire_request *r, struct error *err)
 {
-    const uint64_t begin_ns = now_ns();
+    const uint64_t begin_ns = monotonic_ns();
     uint64_t nap_ns = LOOK_NS;
     int slot;
     while ((slot = take_slot(outside_fd(o), r)) < 0) {
@@ -135,7 +130,7 @@ static void withdraw(int fd, unsigned slot)
 static int wait_for_answer(const struct outside *o, const char *what, unsigned slot, struct wire_request *r,
                            struct error *err)
 {
-    const uint64_t begin_ns = now_ns();
+    const uint64_t begin_ns = monotonic_ns();
     uint64_t nap_ns = LOOK_NS;
     while (!is_answered(outside_fd(o), slot, r)) {
         if (!outside_is_recording(o))

@@ -1,5 +1,6 @@
 #include "yield_private.h"
 
+#include "../../common/monotonic.h"
 #include "request.h"
 
 #include <errno.h>
@@ -10,13 +11,6 @@
 #define OPEN_NS  10000000000 /* more than other answers may take: a driver that starts takes seconds */
 #define GRACE_NS 2000000000  /* the driver ends a lock itself, that much earlier */
 #define GIB_NS   2000000000  /* a GiB is moved in that time even between slow hosts */
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 const char *yield_state_text(enum checkpoint_state state)
 {
@@ -172,7 +166,7 @@ static int give_locked(struct yield *y, struct yield_result *result, struct erro
         settle(y, err);
         return rc;
     }
-    result->took_ns = now_ns() - y->begin_ns;
+    result->took_ns = (int64_t)monotonic_ns() - y->begin_ns;
     result->state = CHECKPOINT_GIVEN;
     look(y, &after, &unused); /* not known then */
     yield_fill(y, &after, result);
@@ -183,7 +177,7 @@ static int give_locked(struct yield *y, struct yield_result *result, struct erro
 static int lock_and_give(struct yield *y, struct yield_result *result, struct error *err)
 {
     const int64_t timeout_ns = y->options->timeout_ns;
-    y->begin_ns = now_ns();
+    y->begin_ns = (int64_t)monotonic_ns();
     int rc = checkpoint_do(y->c, CHECKPOINT_LOCK, timeout_ns, timeout_ns + GRACE_NS, err);
     if (rc == 0)
         return give_locked(y, result, err);
@@ -224,6 +218,18 @@ out:
 
 /* --- to restore --- */
 
+/* The driver runs, and result has the state. y is to be ended in any case. */
+static int begin_with_state(struct yield *y, const struct yield_options *options, struct yield_result *result,
+                            struct error *err)
+{
+    int rc = begin(y, options, result, err);
+    if (rc == 0)
+        rc = start_driver(y, err);
+    if (rc == 0)
+        rc = ask_state(y, &result->state, err);
+    return rc;
+}
+
 static int wait_for_room(struct yield *y, struct error *err)
 {
     for (;;) {
@@ -253,7 +259,7 @@ static int bring_home(struct yield *y, struct error *err)
     int rc = wait_for_room(y, err);
     if (rc)
         return rc;
-    y->begin_ns = now_ns();
+    y->begin_ns = (int64_t)monotonic_ns();
     rc = checkpoint_do(y->c, CHECKPOINT_RESTORE, 0, move_limit_ns(y), err);
     if (rc == -EIO)
         append(err, "; a driver whose restore once found no room may refuse all later ones%s", "");
@@ -277,7 +283,7 @@ static int unlock_at_last(struct yield *y, struct yield_result *result, struct e
 static int restore_from(struct yield *y, struct yield_result *result, struct error *err)
 {
     int rc = 0;
-    y->begin_ns = now_ns();
+    y->begin_ns = (int64_t)monotonic_ns();
     switch (result->state) {
     case CHECKPOINT_RUNNING:
         result->is_already = 1;
@@ -294,18 +300,14 @@ static int restore_from(struct yield *y, struct yield_result *result, struct err
     }
     if (rc == 0)
         rc = unlock_at_last(y, result, err);
-    result->took_ns = now_ns() - y->begin_ns;
+    result->took_ns = (int64_t)monotonic_ns() - y->begin_ns;
     return rc;
 }
 
 int yield_restore(const struct yield_options *options, struct yield_result *result, struct error *err)
 {
     struct yield y;
-    int rc = begin(&y, options, result, err);
-    if (rc == 0)
-        rc = start_driver(&y, err);
-    if (rc == 0)
-        rc = ask_state(&y, &result->state, err);
+    int rc = begin_with_state(&y, options, result, err);
     if (rc == 0)
         rc = restore_from(&y, result, err);
     end(&y);
@@ -317,11 +319,7 @@ int yield_restore(const struct yield_options *options, struct yield_result *resu
 int yield_ask(const struct yield_options *options, struct yield_result *result, struct error *err)
 {
     struct yield y;
-    int rc = begin(&y, options, result, err);
-    if (rc == 0)
-        rc = start_driver(&y, err);
-    if (rc == 0)
-        rc = ask_state(&y, &result->state, err);
+    int rc = begin_with_state(&y, options, result, err);
     if (rc == 0)
         yield_fill_held(&y, result);
     end(&y);

@@ -27,14 +27,16 @@ equal "processes" 1 "$(value "SELECT count(*) FROM process")"
 equal "slots after it" 0 "$(slots slots.after)"
 end_target good
 
-# its end
-start_target "$PROGRAMS/attach_life"
+# its end; ps shows what it has written over its arguments, and nothing behind it
+start_target "$PROGRAMS/attach_life" one two three
+ask "title alone" >/dev/null
 attach_to "$target"
 echo end >&9
 status=0
 wait "$target" || status=$?
 equal "the program's status" 7 $status
 wait $collector || fail "attach ended with $?"
+equal "its arguments" alone "$(sql "SELECT command_line FROM process")"
 equal "state, exit status" "complete|7" "$(sql "SELECT value || '|' || exit_status FROM meta, process
     WHERE key = 'state'")"
 
@@ -57,7 +59,7 @@ at_least "slots without a collector" 6 "$(slots slots.on)"
 "$MEMPROF" detach "$target" || fail "detach failed"
 equal "slots after detach" 0 "$(slots slots.after)"
 attach_to "$target"
-"$MEMPROF" detach "$target"
+"$MEMPROF" detach out.db || fail "detach of a file failed"
 wait $collector || fail "attach ended with $?"
 equal "state" complete "$(sql "SELECT value FROM meta WHERE key = 'state'")"
 end_target good
@@ -65,6 +67,9 @@ end_target good
 # what cannot be
 bad 1 'no such process' attach 4194305
 bad 2 'expected the PID' attach x
+bad 2 'expected: memprof detach PID|FILE' detach
+bad 1 'expected a PID or a recording' detach nowhere.db
+bad 1 'its recording has ended' detach out.db
 "$MEMPROF" run -q -o run.db sleep 60 &
 run=$!
 until_true "it is recorded" "$MEMPROF" mark $run begun 2>/dev/null

@@ -1,7 +1,13 @@
-/* A process to attach to that changes meanwhile. A thread of its own starts others all the time, which allocate. It
- * does what lines on standard input say, and answers each with one: fork            a child that sleeps; its PID load
- * FILE       a library, whose function allocate(COUNT) is called with 100; how much that allocated exec PROGRAM becomes
- * it end             exits with status 7 */
+/*
+ * A process to attach to that changes meanwhile. A thread of its own starts others all the time, which allocate. It
+ * does what lines on standard input say, and answers each with one:
+ *
+ *   fork            a child that sleeps; its PID
+ *   load FILE       a library, whose function allocate(COUNT) is called with 100; how much that allocated
+ *   title TEXT      writes that over its arguments
+ *   exec PROGRAM    becomes it
+ *   end             exits with status 7
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -43,7 +49,16 @@ static void load(const char *file)
     printf("loaded %lu\n", make(100));
 }
 
-int main(void)
+/* As setproctitle does: what is left of the arguments is nothing but ends of strings. */
+static void name_oneself(int argc, char **argv, const char *title)
+{
+    char *end = argv[argc - 1] + strlen(argv[argc - 1]);
+    memset(argv[0], 0, (size_t)(end - argv[0]));
+    snprintf(argv[0], (size_t)(end - argv[0]), "%s", title);
+    puts("named");
+}
+
+int main(int argc, char **argv)
 {
     char line[4096];
     pthread_t thread;
@@ -52,7 +67,9 @@ int main(void)
     puts("ready");
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
-        if (!strcmp(line, "fork")) {
+        if (!strncmp(line, "title ", 6)) {
+            name_oneself(argc, argv, line + 6);
+        } else if (!strcmp(line, "fork")) {
             pid_t child = fork();
             if (child == 0)
                 for (;;)

@@ -81,6 +81,19 @@ static void print_notes(const char *what, struct yield_result *r)
     free(notes);
 }
 
+/* What came of it: the status. already: what to say where there was nothing to do. */
+static int tell(const struct yield_options *o, struct yield_result *r, int rc, const struct error *err,
+                void (*print)(const char *what, const struct yield_result *r), const char *already)
+{
+    int status = rc ? cli_fail(err) : EXIT_OK;
+    print_notes(o->what, r);
+    if (status == EXIT_OK && r->is_already)
+        cli_note("%s: %s", o->what, already);
+    else if (status == EXIT_OK)
+        print(o->what, r);
+    return status;
+}
+
 static void print_given(const struct yield_gpu *gpu, int is_recorded)
 {
     char given[UNITS_TEXT], blocks[UNITS_TEXT], rest[UNITS_TEXT];
@@ -144,13 +157,8 @@ static int restore(struct yield_options *o)
     struct yield_result r;
     struct error err = {""};
     o->arg = &is_told;
-    int status = yield_restore(o, &r, &err) ? cli_fail(&err) : EXIT_OK;
-    print_notes(o->what, &r);
-    if (status == EXIT_OK && r.is_already)
-        cli_note("%s: it was not given back", o->what);
-    else if (status == EXIT_OK)
-        print_restore(o->what, &r);
-    return status;
+    int rc = yield_restore(o, &r, &err);
+    return tell(o, &r, rc, &err, print_restore, "it was not given back");
 }
 
 int cmd_yield(const struct arguments *a)
@@ -162,12 +170,8 @@ int cmd_yield(const struct arguments *a)
     if (status)
         return status;
     hold_signals();
-    status = yield_give(&o, &r, &err) ? cli_fail(&err) : EXIT_OK;
-    print_notes(o.what, &r);
-    if (status == EXIT_OK && r.is_already)
-        cli_note("%s: it was given back already", o.what);
-    else if (status == EXIT_OK)
-        print_yield(o.what, &r);
+    int rc = yield_give(&o, &r, &err);
+    status = tell(&o, &r, rc, &err, print_yield, "it was given back already");
     if (status == EXIT_OK && a->given[OPTION_yield_wait]) {
         fflush(stdout);
         while (yield_goes_on(o.pid) && !has_signal())
@@ -201,9 +205,6 @@ int cmd_state(const struct arguments *a)
     int status = parse(a, &o);
     if (status)
         return status;
-    status = yield_ask(&o, &r, &err) ? cli_fail(&err) : EXIT_OK;
-    print_notes(o.what, &r);
-    if (status == EXIT_OK)
-        print_state(o.what, &r);
-    return cli_close_output(status);
+    int rc = yield_ask(&o, &r, &err);
+    return cli_close_output(tell(&o, &r, rc, &err, print_state, "")); /* is_already is never said here */
 }

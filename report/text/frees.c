@@ -126,6 +126,25 @@ static int print_share(sqlite3 *db, const struct report_options *o, const struct
 /* Of a pair, what another line had allocated. */
 #define OTHER "(function IS NOT alloc_function OR file IS NOT alloc_file OR line IS NOT alloc_line)"
 
+struct frees_list {
+    const struct column *columns;
+    size_t column_count;
+    const char *sql;   /* ?1: the device, ?2: how many rows; behind the columns how many there are in all */
+    const char *title; /* NULL: of programs, which get no titles */
+};
+
+static int list(sqlite3 *db, const struct report_options *o, const struct report_out *out, const char *cwd, int64_t top,
+                const struct frees_list *f, struct error *err)
+{
+    struct listing *l = listing_open(f->columns, f->column_count, out, cwd);
+    int64_t all = 0;
+    int rc = listing_query(l, db, f->sql, o->device, top, &all, err);
+    if (f->title)
+        listing_print_under(l, f->title, all);
+    listing_close(l);
+    return rc;
+}
+
 static int list_lines(sqlite3 *db, const struct report_options *o, const struct report_out *out, const char *cwd,
                       int64_t top, struct error *err)
 {
@@ -141,19 +160,14 @@ static int list_lines(sqlite3 *db, const struct report_options *o, const struct 
         COLUMN(NULL, "source", SOURCE, .cut = TEXT_CUT_LEFT),
         COLUMN(NULL, NULL, NUMBER),
     };
-    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
-    int64_t all = 0;
-    int rc = listing_query(
-        l, db,
+    static const char sql[] =
         "SELECT sum(free_bytes), sum(free_count), sum(CASE WHEN " OTHER " THEN free_bytes ELSE 0 END),"
         " nullif(sum(thread_bytes), 0), nullif(sum(device_bytes), 0), nullif(sum(realloc_count), 0), device, function,"
         " file, line, count(*) OVER () FROM freed_pair WHERE " DEVICE_IS(
             "device",
-            "?1") " GROUP BY device_id, function, file, line ORDER BY 1 DESC, 2 DESC, function, line LIMIT ?2",
-        o->device, top, &all, err);
-    listing_print_under(l, "Frees, by line", all);
-    listing_close(l);
-    return rc;
+            "?1") " GROUP BY device_id, function, file, line ORDER BY 1 DESC, 2 DESC, function, line LIMIT ?2";
+    const struct frees_list f = {columns, COLUMN_COUNT_OF(columns), sql, "Frees, by line"};
+    return list(db, o, out, cwd, top, &f, err);
 }
 
 static int list_others(sqlite3 *db, const struct report_options *o, const struct report_out *out, const char *cwd,
@@ -171,20 +185,16 @@ static int list_others(sqlite3 *db, const struct report_options *o, const struct
         COLUMN(NULL, "at", SOURCE, .cut = TEXT_CUT_LEFT),
         COLUMN(NULL, NULL, NUMBER),
     };
-    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
-    int64_t all = 0;
-    int rc = listing_query(
-        l, db,
+    static const char sql[] =
         "SELECT sum(free_bytes), sum(free_count), nullif(sum(thread_count), 0), nullif(sum(device_count), 0), function,"
         " file, line, alloc_function, alloc_file, alloc_line, count(*) OVER () FROM freed_pair WHERE " DEVICE_IS(
             "device",
             "?1") " AND (" OTHER " OR thread_count > 0 OR device_count > 0) GROUP BY device_id, function, file, line,"
                   " alloc_function, alloc_file, alloc_line ORDER BY 1 DESC, 2 DESC, function, line, alloc_function,"
-                  " alloc_line LIMIT ?2",
-        o->device, top, &all, err);
-    listing_print_under(l, "Frees of what another line, thread or device allocated", all);
-    listing_close(l);
-    return rc;
+                  " alloc_line LIMIT ?2";
+    const struct frees_list f = {columns, COLUMN_COUNT_OF(columns), sql,
+                                 "Frees of what another line, thread or device allocated"};
+    return list(db, o, out, cwd, top, &f, err);
 }
 
 /* Programs: all of both. */
@@ -198,19 +208,15 @@ static int list_pairs(sqlite3 *db, const struct report_options *o, const struct 
         COLUMN("function", NULL, TEXT),       COLUMN("file", NULL, TEXT),          COLUMN("line", NULL, NUMBER),
         COLUMN("alloc_function", NULL, TEXT), COLUMN("alloc_file", NULL, TEXT),    COLUMN("alloc_line", NULL, NUMBER),
     };
-    struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, cwd);
-    int64_t all = 0;
-    int rc = listing_query(
-        l, db,
+    static const char sql[] =
         "SELECT device, kind, sum(free_count), sum(free_bytes), sum(thread_count), sum(thread_bytes), "
         "sum(device_count),"
         " sum(device_bytes), sum(realloc_count), function, file, line, alloc_function, alloc_file, alloc_line"
         " FROM freed_pair WHERE " DEVICE_IS(
             "device", "?1") " GROUP BY device_id, kind, function, file, line, alloc_function, alloc_file, alloc_line"
-                            " ORDER BY 4 DESC, 3 DESC, function, line, alloc_function, alloc_line LIMIT ?2",
-        o->device, top, &all, err);
-    listing_close(l);
-    return rc;
+                            " ORDER BY 4 DESC, 3 DESC, function, line, alloc_function, alloc_line LIMIT ?2";
+    const struct frees_list f = {columns, COLUMN_COUNT_OF(columns), sql, NULL};
+    return list(db, o, out, cwd, top, &f, err);
 }
 
 int report_frees(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)

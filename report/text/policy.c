@@ -17,8 +17,10 @@
 #define MEAN(column)       "CAST(avg(a." column ") AS INTEGER)"
 #define HAS_STATUS(status) "count(*) FILTER(WHERE a.status = '" status "')"
 
-#define DONE                                                                                                           \
-    "count(*) FILTER(WHERE a.status IN ('done', 'running') OR a.status LIKE 'status %' OR a.status LIKE 'signal %')"
+#define DONE "count(*) FILTER(WHERE a.status IN ('done', 'running', 'status 0'))"
+/* A command's end, but for the good one. */
+#define FAILED                                                                                                         \
+    "count(*) FILTER(WHERE a.status LIKE 'signal %' OR (a.status LIKE 'status %' AND a.status <> 'status 0'))"
 #define NOT_TAKEN HAS_STATUS("not taken") " + " HAS_STATUS("process ended")
 #define OFF_NS                                                                                                         \
     "(SELECT min(o.time_ns) FROM policy_off o WHERE o.band_id = b.band_id AND o.device_id = a.device_id AND "          \
@@ -29,7 +31,7 @@
         "used_before_bytes") ", " MEAN("used_after_bytes")
 
 static const char sql[] =
-    "SELECT coalesce(b.source, 'program'), b.line, d.name, a.action, count(DISTINCT a.mark_id), " DONE
+    "SELECT coalesce(b.source, 'program'), b.line, d.name, a.action, count(DISTINCT a.mark_id), " DONE ", " FAILED
     ", " HAS_STATUS("not possible") ", " NOT_TAKEN ", sum(" GIVEN_BACK "), " FIGURES
                                     ", CAST(avg(a.end_ns - a.begin_ns) AS INTEGER), max(a.end_ns - a.begin_ns), " OFF_NS
                                     ", b.text, count(*) OVER ()"
@@ -54,19 +56,20 @@ int report_policy(sqlite3 *db, const struct report_options *o, const struct repo
         COLUMN("action", "action", TEXT, .place = 3, .none = "never due", .cut = TEXT_CUT_NAME),
         COLUMN("times", "times", COUNT, .place = 4),
         COLUMN("done_count", "done", COUNT, .place = 5),
-        COLUMN("not_possible_count", "not\npossible", COUNT, .place = 6, .flags = COLUMN_OPTIONAL),
-        COLUMN("not_taken_count", "not\ntaken", COUNT, .place = 7, .flags = COLUMN_OPTIONAL),
-        COLUMN("given_back_bytes", "given\nback", BYTES, .place = 8),
-        COLUMN("before_bytes", "before", BYTES_SHORT, .place = 9, .flags = COLUMN_OPTIONAL),
-        COLUMN("after_bytes", "after", BYTES_SHORT, .place = 10, .flags = COLUMN_OPTIONAL),
-        COLUMN("reserved_before_bytes", "reserved\nbefore", BYTES_SHORT, .place = 11),
-        COLUMN("reserved_after_bytes", "reserved\nafter", BYTES_SHORT, .place = 12),
-        COLUMN("used_before_bytes", "used\nbefore", BYTES_SHORT, .place = 13),
-        COLUMN("used_after_bytes", "used\nafter", BYTES_SHORT, .place = 14),
-        COLUMN("taken_ns", "took", NS, .place = 15),
-        COLUMN("longest_ns", "longest", NS, .place = 16, .flags = COLUMN_OPTIONAL),
-        COLUMN("off_ns", "switched\noff at", NS, .place = 17),
-        COLUMN("band", "band", TEXT, .place = 18, .cut = TEXT_CUT_RIGHT, .flags = COLUMN_OPTIONAL),
+        COLUMN("failed_count", "failed", COUNT, .place = 6, .flags = COLUMN_OPTIONAL),
+        COLUMN("not_possible_count", "not\npossible", COUNT, .place = 7, .flags = COLUMN_OPTIONAL),
+        COLUMN("not_taken_count", "not\ntaken", COUNT, .place = 8, .flags = COLUMN_OPTIONAL),
+        COLUMN("given_back_bytes", "given\nback", BYTES, .place = 9),
+        COLUMN("before_bytes", "before", BYTES_SHORT, .place = 10, .flags = COLUMN_OPTIONAL),
+        COLUMN("after_bytes", "after", BYTES_SHORT, .place = 11, .flags = COLUMN_OPTIONAL),
+        COLUMN("reserved_before_bytes", "reserved\nbefore", BYTES_SHORT, .place = 12),
+        COLUMN("reserved_after_bytes", "reserved\nafter", BYTES_SHORT, .place = 13),
+        COLUMN("used_before_bytes", "used\nbefore", BYTES_SHORT, .place = 14),
+        COLUMN("used_after_bytes", "used\nafter", BYTES_SHORT, .place = 15),
+        COLUMN("taken_ns", "took", NS, .place = 16),
+        COLUMN("longest_ns", "longest", NS, .place = 17, .flags = COLUMN_OPTIONAL),
+        COLUMN("off_ns", "switched\noff at", NS, .place = 18),
+        COLUMN("band", "band", TEXT, .place = 19, .cut = TEXT_CUT_RIGHT, .flags = COLUMN_OPTIONAL),
     };
     int64_t all = 0;
     int rc = device_check(db, o->device, NULL, err);

@@ -72,6 +72,18 @@ under signal.txt signal
 equal 'the program' 'signal yes' "$(said)"
 equal 'a command with its PID' "$(value 'SELECT pid FROM process'), %p" "$(head -n 1 ran)"
 
+echo 'a command that fails'
+cat >fails.txt <<'END'
+host 0-101 active >= 0 run echo >>times; [ $(wc -l <times) -lt 3 ] || echo >enough; exit 3
+END
+"$MEMPROF" run -q --policy fails.txt -o out.db -- sh -c 'i=0
+    until [ -e enough ] || [ $i = 1200 ]; do sleep 0.05; i=$((i + 1)); done' || fail 'a command that fails'
+"$MEMPROF" report --policy out.db --csv >report.csv
+at_least 'it is said to have failed' 1 "$(python3 -c 'import csv
+print(sum(int(r["failed_count"]) for r in csv.DictReader(open("report.csv")) if r["action"].startswith("run")))')"
+equal 'and is not done, but for the last ones' 1 "$(python3 -c 'import csv
+print(all(int(r["done_count"]) < int(r["times"]) for r in csv.DictReader(open("report.csv"))) + 0)')"
+
 echo 'what a program may not say'
 RUN_OPTIONS=
 record "$P" text

@@ -9,7 +9,9 @@
 #include <malloc.h>
 #include <sys/prctl.h>
 
-#define LOOK_NS 999999999l /* between two looks whether the program and its collector still live */
+#define LOOK_NS      999999999l /* between two looks whether the program and its collector still live */
+#define STOP_LOOK_NS 1000000
+#define STOP_LOOKS   2000u
 /* Signals that glibc sends to each thread: one that blocks them would let setuid or a cancellation wait for ever. */
 #define SIGNALS_OF_LIBC (SYS_SIGNAL(32) | SYS_SIGNAL(33))
 enum { CALLBACKS = 64, STAT_BYTES = 512 };
@@ -27,6 +29,8 @@ static uint32_t callback_count;
 
 static uint32_t taken;      /* number of the newest order that somebody took */
 static int helped_pid;      /* the process that has the thread */
+static int helper_tid;      /* 0: it has not begun yet */
+static uint32_t is_halted;  /* it is to end, and none is to begin */
 static uint32_t is_polling; /* the program takes its orders itself */
 
 static struct wire_proc *own_slot(void)
@@ -209,10 +213,11 @@ static void *help(void *unused)
 {
     static const char name[] = "memprof";
     (void)unused;
+    __atomic_store_n(&helper_tid, sys_gettid(), __ATOMIC_RELEASE);
     sys_call(SYS_prctl, PR_SET_NAME, name, 0);
     for (;;) {
         struct wire_proc *slot = own_slot();
-        if (!slot || !is_served())
+        if (!slot || !is_served() || __atomic_load_n(&is_halted, __ATOMIC_ACQUIRE))
             break;
         uint32_t ordered = __atomic_load_n(&slot->ordered, __ATOMIC_ACQUIRE);
         if (!__atomic_load_n(&is_polling, __ATOMIC_RELAXED))
@@ -234,6 +239,7 @@ static __attribute__((noinline, force_align_arg_pointer)) void start_thread(stru
     unsigned long id;
     int saved = errno;
     uint64_t signals = sys_signals_set(SYS_SIGNALS_OTHERS & ~SIGNALS_OF_LIBC);
+    __atomic_store_n(&helper_tid, 0, __ATOMIC_RELEASE);
     t->depth++;
     barrier();
     if (!real.pthread_create || !real.pthread_detach || real.pthread_create(&id, NULL, help, NULL) != 0)
@@ -250,7 +256,7 @@ void order_start(void)
 {
     int pid = __atomic_load_n(&helped_pid, __ATOMIC_RELAXED);
     if (!gate.on || !process.control->has_orders || process_is_filtered() || pid == process.pid ||
-        __atomic_load_n(&is_polling, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&is_polling, __ATOMIC_RELAXED) || __atomic_load_n(&is_halted, __ATOMIC_RELAXED) ||
         !__atomic_compare_exchange_n(&helped_pid, &pid, process.pid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
     start_thread(&self);
@@ -267,6 +273,34 @@ void order_start_first(void)
     }
     if (collector && (uint64_t)sys_call(SYS_getppid, 0, 0, 0) == collector)
         order_start();
+}
+
+/* The kernel knows of no such thread any more. */
+static int is_gone(void)
+{
+    int tid = __atomic_load_n(&helper_tid, __ATOMIC_ACQUIRE);
+    return tid ? sys_call(SYS_tgkill, process.pid, tid, 0) == -ESRCH
+               : __atomic_load_n(&helped_pid, __ATOMIC_ACQUIRE) != process.pid;
+}
+
+int order_stop(void)
+{
+    struct wire_proc *slot = own_slot();
+    if (!slot || __atomic_load_n(&helped_pid, __ATOMIC_ACQUIRE) != process.pid || sys_getpid() != process.pid ||
+        __atomic_load_n(&helper_tid, __ATOMIC_ACQUIRE) == sys_gettid())
+        return 0;
+    __atomic_store_n(&is_halted, 1, __ATOMIC_RELEASE);
+    for (unsigned i = 0; i < STOP_LOOKS && !is_gone(); i++) {
+        sys_futex_wake(&slot->ordered);
+        sys_sleep_ns(STOP_LOOK_NS);
+    }
+    return 1;
+}
+
+void order_go_on(void)
+{
+    __atomic_store_n(&is_halted, 0, __ATOMIC_RELEASE);
+    order_start();
 }
 
 static __attribute__((noinline)) int may_be_signal(void)

@@ -15,6 +15,10 @@ void order_start(void) HIDDEN;
 /* The same as a program begins, of the one that memprof run started alone: others may be about to do what the kernel
  * refuses to who has threads, such as to enter a user namespace. */
 void order_start_first(void) HIDDEN;
+/* The thread ends, before what the kernel refuses to a program with threads. Waits for that, two seconds at most, as it
+ * may be trimming. 1: order_go_on is to follow; 0: there was none. */
+int order_stop(void) HIDDEN;
+void order_go_on(void) HIDDEN;
 /* In a process that lacks it (any other one, one that is older than the policy): the same at the first order, from a
  * hook that has been through its real call, unless that may be a signal handler's. */
 void order_look(struct thread *t) HIDDEN;

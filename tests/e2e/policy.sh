@@ -104,6 +104,8 @@ equal 'setuid, which each thread has to answer' 'setuid 0' "$(said)"
 if [ "$(cat run.out)" = 'namespace 0' ]; then # where users may
     "$MEMPROF" run -q --policy holes.txt -o child.db -- sh -c '"$0" namespace; :' "$P" >run.out
     equal 'a child that enters a user namespace' 'namespace 0' "$(cat run.out)"
+    under holes.txt namespaces
+    equal 'one that enters it itself, and is trimmed in there' 'namespace 0|before full, after trimmed' "$(said)"
 fi
 
 echo 'what is switched off'

@@ -275,7 +275,7 @@ static void rights(void)
 }
 
 /* Refused where there are other threads. */
-static void namespace(void)
+static void enter_namespace(void)
 {
     char *block = malloc(100);
     printf("namespace %d\n", unshare(CLONE_NEWUSER));
@@ -331,9 +331,15 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "rights"))
         rights();
     else if (!strcmp(mode, "namespace"))
-    namespace();
-    else if (!strcmp(mode, "never")) never();
-    else if (!strcmp(mode, "ends")) ends();
-    else return 2;
+        enter_namespace();
+    else if (!strcmp(mode, "namespaces")) {
+        enter_namespace();
+        holes(0, 30);
+    } else if (!strcmp(mode, "never"))
+        never();
+    else if (!strcmp(mode, "ends"))
+        ends();
+    else
+        return 2;
     return 0;
 }

@@ -9,9 +9,9 @@ sqlite3 old.db 'DROP TABLE policy_off; DROP TABLE policy_action; DROP TABLE poli
 "$MEMPROF" report old.db --policy >old.txt
 cmp none.txt old.txt || fail 'an old file'
 
-# Band 1 twice: 300 - 100, and 80 - 90, which is nothing; then a command that leaves 40 less in use, and fails the second
-# and third time. Band 2 never. Band 3, a program's: a callback that measured nothing of a GPU, by what was reserved,
-# 1000 - 400; one that nobody took.
+# Band 1 twice: 300 - 100, and 80 - 90, which is nothing; then a command that leaves 40 less in use, and fails the
+# second and third time. Band 2 never. Band 3, a program's: a callback that measured nothing of a GPU, by what was
+# reserved, 1000 - 400; one that nobody took.
 sqlite3 net.db "
 INSERT INTO policy_band VALUES(1, 'p.txt', NULL, 3, 'host 0-101 idle >= 1 malloc-trim, run x', 0, 900);
 INSERT INTO policy_band VALUES(2, 'p.txt', NULL, 4, 'host 99-101 active >= 0 mark', 0, 900);

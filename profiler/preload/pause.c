@@ -23,16 +23,16 @@ void pause_look(void)
 {
     if (likely(!(pauses() & 1)))
         return;
-    if (!change_gate(gate_open(), GATE_PAUSED) && gate.on == GATE_WATCHED) {
+    if (!change_gate(gate_open(), GATE_PAUSED) && gate.on == gate_watched()) {
         process.was_watched = 1;
-        change_gate(GATE_WATCHED, GATE_PAUSED);
+        change_gate(gate_watched(), GATE_PAUSED);
     }
 }
 
 uint32_t pause_start(uint32_t open)
 {
     if (open != GATE_GUARDED && pauses() & 1) {
-        process.was_watched = open == GATE_WATCHED;
+        process.was_watched = open == gate_watched();
         return GATE_PAUSED; /* in a forked child has_recorded is its parent's */
     }
     process.has_recorded = 1;
@@ -43,7 +43,7 @@ static __attribute__((noinline)) void resume(void)
 {
     __atomic_store_n(&process.has_recorded, 1, __ATOMIC_RELAXED);
     int is_watched = process.free_stacks || (process.was_watched && !process.teardown_known);
-    change_gate(GATE_PAUSED, is_watched ? GATE_WATCHED : gate_open());
+    change_gate(GATE_PAUSED, is_watched ? gate_watched() : gate_open());
 }
 
 uint32_t pause_now(void)

@@ -17,7 +17,7 @@ static uint32_t gate_guard(void)
     gate.own = 1;
     process.guard = NULL;
     if (sys_call(SYS_madvise, &gate, sizeof gate, MADV_WIPEONFORK) == 0)
-        return process.free_stacks ? GATE_WATCHED : gate_open();
+        return process.free_stacks ? gate_watched() : gate_open();
     char *page = sys_map(4096);
     if (page)
         sys_call(SYS_madvise, page, 4096, MADV_DONTFORK);

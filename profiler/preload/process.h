@@ -23,8 +23,9 @@ enum gate_state {
     GATE_WATCHED, /* open, and each hook looks whether the program's interpreter has begun to take itself down, and
                      each free whether its stack is asked for */
     GATE_PAUSED,  /* open, but for births of blocks of the heap (pause.h) */
-    GATE_THINNED, /* open, but for most blocks of the heap (thin.h): GATE_OPEN is never the state of its process */
     GATE_AGAIN,   /* open once more after a recording that ended: threads may have rings of that one */
+    GATE_THINNED, /* open, but for most blocks of the heap (thin.h): GATE_OPEN is never the state of its process, */
+    GATE_THINNED_WATCHED, /* and this is in place of GATE_WATCHED; hooks compare with GATE_THINNED: the two are last */
 };
 struct gate {
     uint32_t on;  /* not GATE_SHUT: attached, and the collector lives */
@@ -99,6 +100,12 @@ static inline uint32_t gate_open(void)
     return unlikely(thin.is_on) ? GATE_THINNED : GATE_OPEN;
 }
 
+/* The same where each hook looks on. */
+static inline uint32_t gate_watched(void)
+{
+    return unlikely(thin.is_on) ? GATE_THINNED_WATCHED : GATE_WATCHED;
+}
+
 /* Attaches this process if it may be recorded and is not yet; called by the constructor and by the first hook. */
 void process_attach(void) HIDDEN;
 /* From now on each hook looks whether the interpreter takes itself down. Where the gate is guarded they do anyway. */
@@ -106,7 +113,7 @@ static inline void process_watch(void)
 {
     uint32_t open = gate_open();
     if (gate.on == open && !process.teardown_known)
-        __atomic_compare_exchange_n(&gate.on, &open, GATE_WATCHED, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(&gate.on, &open, gate_watched(), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 /* Makes the recording at path this process's, which runs already: maps that session; 0: it cannot be, and nothing has
  * changed. The gate is shut. Then process_start opens it. */

@@ -157,7 +157,7 @@ void record_python_teardown(struct thread *t, struct unwind_state s)
     t->depth = 1;
     t->outer_sp = s.sp;
     barrier();
-    uint32_t watched = GATE_WATCHED;
+    uint32_t watched = gate_watched();
     process.teardown_known = 1;
     if (!process.free_stacks)
         __atomic_compare_exchange_n(&gate.on, &watched, gate_open(), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);

@@ -216,9 +216,8 @@ int thread_enter_slow(struct thread *t, struct unwind_state s)
         forget_recording(t);
     if (unlikely(python_is_ending()))
         record_python_teardown(t, s);
-    if (likely(
-            (gate.on == GATE_WATCHED || gate.on == GATE_PAUSED || gate.on == GATE_THINNED || gate.on == GATE_AGAIN) &&
-            t->depth == 0 && t->ring)) {
+    if (likely((gate.on == GATE_WATCHED || gate.on >= GATE_PAUSED) && /* those behind it are open, too */
+               t->depth == 0 && t->ring)) {
         t->depth = 1;
         t->outer_sp = s.sp;
         barrier();
@@ -236,16 +235,8 @@ int thread_enter_slow(struct thread *t, struct unwind_state s)
     return t->depth ? enter_nested(t, s) : enter_first(t, s);
 }
 
-/* Of a thinned recording, where the gate is watched alone. */
-static inline int is_thinned_and_watched(void)
-{
-    return thin.is_on && gate.on == GATE_WATCHED && !python_is_ending();
-}
-
 enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s, uint64_t size_bytes)
 {
-    if (is_thinned_and_watched() && thread_passes_birth(t, s, size_bytes))
-        return ENTERED_LEFT_OUT;
     int is_paused = gate.on == GATE_PAUSED && pause_now();
     if (!thread_enter_slow(t, s))
         return ENTER_NOT;
@@ -258,8 +249,6 @@ enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state 
 
 enum thread_entry thread_enter_death_slow(struct thread *t, struct unwind_state s, const void *p)
 {
-    if (is_thinned_and_watched() && thread_passes_death(t, s, p))
-        return ENTERED_LEFT_OUT;
     if (unlikely(thin.is_on)) { /* which knows its blocks in a pause, too */
         if (gate.on == GATE_PAUSED)
             pause_now();

@@ -6,6 +6,7 @@
 #define MEMPROF_THREAD_H
 
 #include "process.h"
+#include "python/python.h"
 #include "unwind/unwind.h"
 
 /* Per thread. This thread only; signal handlers on it nest, so every field may change between two instructions where
@@ -84,6 +85,13 @@ static inline __attribute__((always_inline)) int thread_enter_thinned(struct thr
     return 1;
 }
 
+static inline __attribute__((always_inline)) int thread_is_thinned(void)
+{
+    barrier(); /* gate.on is compared where it lies before this, and read here */
+    const uint32_t on = gate.on;
+    return on >= GATE_THINNED && !(on == GATE_THINNED_WATCHED && python_is_ending());
+}
+
 static inline __attribute__((always_inline)) int thread_passes_birth(struct thread *t, struct unwind_state s,
                                                                      uint64_t size_bytes)
 {
@@ -102,15 +110,13 @@ static inline __attribute__((always_inline)) int thread_passes_death(struct thre
 static inline __attribute__((always_inline)) int thread_leaves_out_birth(struct thread *t, struct unwind_state s,
                                                                          uint64_t size_bytes)
 {
-    barrier(); /* gate.on is compared where it lies before this, and read here */
-    return gate.on == GATE_THINNED && thread_passes_birth(t, s, size_bytes);
+    return thread_is_thinned() && thread_passes_birth(t, s, size_bytes);
 }
 
 static inline __attribute__((always_inline)) int thread_leaves_out_death(struct thread *t, struct unwind_state s,
                                                                          const void *p)
 {
-    barrier();
-    return gate.on == GATE_THINNED && thread_passes_death(t, s, p);
+    return thread_is_thinned() && thread_passes_death(t, s, p);
 }
 
 static inline __attribute__((always_inline)) enum thread_entry

@@ -168,7 +168,18 @@ static int parse(const struct arguments *a, struct files *files, struct diff_rep
     return status ? status : check_html(a, files->count);
 }
 
-static int open_all(struct diff_report *report, sqlite3 **dbs, struct error *err)
+/* Medians of estimates have no error that could be stated, and the page states none. */
+static int refuse_sampled(const struct diff_report *report, int is_page, sqlite3 *db, const char *file,
+                          struct error *err)
+{
+    if (report->counts[DIFF_OLD] + report->counts[DIFF_NEW] > DIFF_SIDES)
+        return estimate_refuse(db, file, "several recordings of a side are compared by exact numbers", err);
+    return is_page
+               ? estimate_refuse(db, file, "the page compares exact numbers, while diff without --html has errors", err)
+               : 0;
+}
+
+static int open_all(struct diff_report *report, int is_page, sqlite3 **dbs, struct error *err)
 {
     int rc = 0, at = 0;
     for (int side = 0; side < DIFF_SIDES; side++) {
@@ -176,7 +187,7 @@ static int open_all(struct diff_report *report, sqlite3 **dbs, struct error *err
         for (int i = 0; rc == 0 && i < report->counts[side]; i++) {
             rc = reader_open_still(report->files[side][i], &dbs[at++], err);
             if (rc == 0)
-                rc = estimate_refuse(dbs[at - 1], report->files[side][i], "diff compares exact numbers", err);
+                rc = refuse_sampled(report, is_page, dbs[at - 1], report->files[side][i], err);
         }
     }
     return rc;
@@ -207,7 +218,7 @@ static int compare(const struct arguments *a, struct diff_report *report, const 
         return status;
     lens.hides_skipped = is_html(a);
     sqlite3 **dbs = xcalloc((size_t)files->count, sizeof(sqlite3 *));
-    int rc = open_all(report, dbs, &err), is_open = rc == 0;
+    int rc = open_all(report, is_html(a), dbs, &err), is_open = rc == 0;
     if (is_open)
         rc = apply_lens(files, dbs, &lens, &err);
     if (rc == 0)

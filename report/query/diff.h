@@ -54,7 +54,7 @@ struct diff_row {
     struct stat_row stats[DIFF_SIDES];        /* the medians */
     struct diff_range range[DIFF_SIDES];      /* of the statistic that is sorted by */
     enum diff_match match;
-    int is_noise;  /* of several recordings of a side: the ranges overlap */
+    int is_noise;  /* of several recordings of a side: the ranges overlap; of estimates: they differ within the error */
     int is_hidden; /* only what nobody is shown beside it changed: own peaks, temporary blocks */
 };
 
@@ -91,6 +91,9 @@ void diff_bare_name(const char *name, struct buf *out);
 
 /* Whether the row is of one line, or function, whose number is another one on each side; 0 is none. */
 int diff_line_differs(const struct diff_row *row);
+
+/* Of the difference of two estimates (estimate.h): as of the sum of both; 0: it is exact; below: not known. */
+double diff_error(const struct diff_row *row, int stat);
 
 /* New less old; *known 0 where either is not known. Saturates. */
 int64_t diff_of(const struct diff_row *row, int stat, int *known);

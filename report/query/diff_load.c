@@ -7,7 +7,9 @@
 #include "../../common/sum.h"
 #include "../../common/text.h"
 #include "device.h"
+#include "estimate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +336,7 @@ static int load_rows(struct diff_state *d, struct diff_side *side, int recording
     const enum row_key by = d->options.by;
     struct buf key = BUF(KEY_LIMIT);
     sqlite3_stmt *s = NULL;
+    struct estimates *estimates = estimates_open(side->dbs[recording]);
     int is_first, rc = prepare(&d->options, by, side->dbs[recording], &s, err);
     while (db_next(s, &rc, err)) {
         struct diff_item item;
@@ -341,6 +344,7 @@ static int load_rows(struct diff_state *d, struct diff_side *side, int recording
         read_item(&item, s);
         item.recording = (uint32_t)recording;
         stat_read(&stats, s, COLUMN_OF_STATS);
+        estimates_fill(estimates, by, 0, "all", db_text(s, 0), item.key_id, &stats);
         uint32_t number = place_item(d, side, by, &item, (const char *)sqlite3_column_text(s, 10), &key);
         if (side->items[number].recording == (uint32_t)recording)
             sum_add(&side->items[number].alloc_count, stats.value[STAT_alloc_count]);
@@ -348,6 +352,7 @@ static int load_rows(struct diff_state *d, struct diff_side *side, int recording
         stat_add(sum, &stats, is_first);
     }
     sqlite3_finalize(s);
+    estimates_close(estimates);
     buf_free(&key);
     return rc;
 }
@@ -395,6 +400,10 @@ static void subtract(struct stat_row *from, const struct stat_row *row)
         if (stat_infos[i].combine != STAT_COMBINE_sum || !(row->known & from->known & 1u << i) ||
             __builtin_sub_overflow(from->value[i], row->value[i], &from->value[i]))
             from->known &= ~(1u << i);
+    for (int i = 0; i < STAT_COUNT; i++) { /* variances add up: those of the rows are parts of the whole's */
+        const double rest = from->error[i] * from->error[i] - row->error[i] * row->error[i];
+        from->error[i] = from->error[i] < 0 || row->error[i] < 0 ? -1 : rest > 0 ? sqrt(rest) : 0;
+    }
 }
 
 static int is_nothing(const struct stat_row *row)

@@ -6,6 +6,7 @@
 #include "../../common/packed.h"
 #include "../../common/text.h"
 #include "device.h"
+#include "estimate.h"
 #include "tree.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 struct hashes {
     struct diff_state *d;
+    struct estimates *estimates; /* NULL: not of samples */
     struct tree tree;
     uint64_t *functions; /* by function, of its name */
     uint64_t *files;     /* of those of Python: its new name without the directory */
@@ -113,7 +115,7 @@ static void select_sites(int sort, struct buf *sql)
 }
 
 static void add_site(struct hashes *h, struct diff_side *side, int recording, int64_t stack_id, uint32_t device,
-                     const struct stat_row *stats)
+                     struct stat_row *stats)
 {
     uint64_t hash = hash_stack(h, tree_node(&h->tree, stack_id));
     const struct buf key = {.data = (char *)&hash, .length = sizeof hash};
@@ -124,6 +126,7 @@ static void add_site(struct hashes *h, struct diff_side *side, int recording, in
         side->items[number].recording = (uint32_t)recording;
     }
     struct stat_row *sum = diff_stats_at(side, device, number, recording, &is_first);
+    estimates_fill_bounds(h->estimates, h->d->device_names[device], stats);
     stat_add(sum, stats, is_first);
 }
 
@@ -211,8 +214,8 @@ static int load_packed_sites(struct hashes *h, struct diff_side *side, int recor
 
 int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording, struct error *err)
 {
-    struct hashes h = {.d = d};
     sqlite3 *db = side->dbs[recording];
+    struct hashes h = {.d = d, .estimates = estimates_open(db)};
     int rc = tree_open(db, &h.tree, err);
     h.functions = xcalloc((size_t)h.tree.function_count + 1, sizeof *h.functions);
     h.files = xcalloc((size_t)h.tree.frame_count + 1, sizeof *h.files);
@@ -230,6 +233,7 @@ int diff_load_stacks(struct diff_state *d, struct diff_side *side, int recording
     uint64_t *arrays[] = {h.functions, h.files, h.modules, h.addresses, h.nodes};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+    estimates_close(h.estimates);
     tree_close(&h.tree);
     return rc;
 }

@@ -116,14 +116,21 @@ static void read_errors(const struct estimates *e, sqlite3_stmt *s, struct stat_
     }
 }
 
+void estimates_fill_bounds(const struct estimates *e, const char *device, struct stat_row *stats)
+{
+    if (!e)
+        return;
+    stats->known &= ~(1u << STAT_temporary_count | 1u << STAT_temporary_bytes); /* nobody saw the next allocation */
+    bound(e, device, stats);
+}
+
 void estimates_fill(struct estimates *e, enum row_key by, int inclusive, const char *kind, const char *device,
                     int64_t key_id, struct stat_row *stats)
 {
     if (!e)
         return;
     sqlite3_stmt *s = by == ROW_STACK || by == ROW_DEVICE ? e->sites : e->account;
-    stats->known &= ~(1u << STAT_temporary_count | 1u << STAT_temporary_bytes); /* nobody saw the next allocation */
-    bound(e, device, stats);
+    estimates_fill_bounds(e, device, stats);
     if (!e->is_whole)
         return;
     sqlite3_reset(s);

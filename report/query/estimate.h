@@ -23,6 +23,9 @@ void estimates_close(struct estimates *e);
 void estimates_fill(struct estimates *e, enum row_key by, int inclusive, const char *kind, const char *device,
                     int64_t key_id, struct stat_row *stats);
 
+/* The same with bounds alone, for rows of any key: those of counts are not known. */
+void estimates_fill_bounds(const struct estimates *e, const char *device, struct stat_row *stats);
+
 /* The same of a sum of bytes of whatever blocks of a device; the bound. */
 double estimates_bound(const struct estimates *e, const char *device, int64_t bytes);
 /* Of a sum with this variance. */

@@ -7,11 +7,13 @@
 #include "../print/listing.h"
 #include "../query/device.h"
 #include "../query/diff_text.h"
+#include "../query/estimate.h"
 #include "../query/walk.h"
 #include "report.h"
 #include "stack.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ struct printer {
     struct walk **walks[DIFF_SIDES]; /* by recording; opened when a stack of it is shown */
     char *cwd[DIFF_SIDES];           /* of the first recording of each */
     int device_count;                /* that have anything */
+    int is_sampled;                  /* one of the recordings is */
 };
 
 /* --- numbers --- */
@@ -37,7 +40,13 @@ static const char *plain(char text[UNITS_TEXT], int stat, int64_t value)
     return forms[stat_infos[stat].unit](text, value);
 }
 
-static void add_difference(struct buf *out, const struct diff_row *row, int stat)
+static const char *plus_minus(const struct printer *p)
+{
+    return p->out->utf8 ? "\xc2\xb1" : "+-";
+}
+
+/* The error is in the difference's own unit: per cent of a small difference would say nothing. */
+static void add_difference(const struct printer *p, struct buf *out, const struct diff_row *row, int stat)
 {
     char text[UNITS_TEXT];
     int known;
@@ -45,22 +54,35 @@ static void add_difference(struct buf *out, const struct diff_row *row, int stat
     buf_puts(out, !known ? "-" : difference > 0 ? "+" : "");
     if (known)
         buf_puts(out, plain(text, stat, difference));
+    const double error = known ? diff_error(row, stat) : 0;
+    if (error > 0)
+        buf_printf(out, " %s%s", plus_minus(p), plain(text, stat, llround(error)));
+    else if (error < 0)
+        buf_printf(out, " %s?", plus_minus(p));
 }
 
-static void list_difference(struct listing *l, const struct diff_row *row, int stat)
+static void list_difference(const struct printer *p, struct listing *l, const struct diff_row *row, int stat)
 {
     struct buf text = BUF(64);
-    add_difference(&text, row, stat);
+    add_difference(p, &text, row, stat);
     listing_text(l, text.data);
     buf_free(&text);
 }
 
-static void list_value(struct listing *l, const struct diff_row *row, int side, int stat)
+static void list_value(const struct printer *p, struct listing *l, const struct diff_row *row, int side, int stat)
 {
-    char text[UNITS_TEXT];
+    char text[UNITS_TEXT], marked[UNITS_TEXT + 40];
     int known;
     int64_t value = stat_value(&row->stats[side], stat, &known);
-    listing_text(l, known ? plain(text, stat, value) : "-");
+    const double error = known && value > 0 ? stat_error(&row->stats[side], stat) : 0;
+    const double percent = error > 0 ? 100 * error / (double)value : 0;
+    plain(text, stat, value);
+    if (error > 0)
+        snprintf(marked, sizeof marked, "%s %s%.*f%%", text, plus_minus(p), percent < 10, percent);
+    else
+        snprintf(marked, sizeof marked, "%s%s%s%s", text, error < 0 ? " " : "", error < 0 ? plus_minus(p) : "",
+                 error < 0 ? "?" : "");
+    listing_text(l, known ? marked : "-");
 }
 
 /* The directory that paths of a row are shown from. */
@@ -71,19 +93,26 @@ static const char *base_of(const struct printer *p, const struct diff_row *row)
 
 /* --- the head --- */
 
-static void add_peaks(sqlite3 *db, struct buf *out)
+static void add_peaks(const struct printer *p, sqlite3 *db, struct buf *out)
 {
     sqlite3_stmt *s = NULL;
+    struct estimates *estimates = estimates_open(db);
     char text[UNITS_TEXT];
     const int several = report_has_devices(db, NULL);
     if (sqlite3_prepare_v2(db,
                            "SELECT d.name, t.peak_active_bytes FROM total t JOIN device d USING(device_id) WHERE "
                            "t.kind = 'all' AND t.peak_active_bytes > 0 ORDER BY device_id",
                            -1, &s, NULL) == SQLITE_OK)
-        while (sqlite3_step(s) == SQLITE_ROW)
+        while (sqlite3_step(s) == SQLITE_ROW) {
+            const int64_t bytes = sqlite3_column_int64(s, 1);
+            const double error = estimates_bound(estimates, db_text(s, 0), bytes);
             buf_printf(out, "%s%s%s%s", out->length ? ", " : "", several ? db_text(s, 0) : "", several ? " " : "",
-                       units_bytes(text, sqlite3_column_int64(s, 1)));
+                       units_bytes(text, bytes));
+            if (error > 0)
+                buf_printf(out, " %s%s", plus_minus(p), units_bytes(text, llround(error)));
+        }
     sqlite3_finalize(s);
+    estimates_close(estimates);
     if (!out->length)
         buf_puts(out, "0 B");
 }
@@ -101,7 +130,7 @@ static void print_head(const struct printer *p)
             sqlite3 *db = p->report->dbs[side][i];
             struct buf peaks = BUF(1 << 16);
             char date[32], *command = db_meta_text(db, "command");
-            add_peaks(db, &peaks);
+            add_peaks(p, db, &peaks);
             listing_text(l, side_names[side]);
             listing_text(l, p->report->files[side][i]);
             listing_text(l, notes_date(date, db_meta_int(db, "start_unix_ns", 0)));
@@ -142,6 +171,7 @@ enum {
     COLUMN_old,
     COLUMN_new,
     COLUMN_difference,
+    COLUMN_difference_error,
     COLUMN_old_least,
     COLUMN_old_most,
     COLUMN_new_least,
@@ -172,6 +202,7 @@ static const struct column rows_columns[COLUMN_COUNT_ALL] = {
     [COLUMN_old] = COLUMN("old", NULL, NUMBER),
     [COLUMN_new] = COLUMN("new", NULL, NUMBER),
     [COLUMN_difference] = COLUMN("difference", NULL, NUMBER),
+    [COLUMN_difference_error] = COLUMN(NULL, NULL, NUMBER),
     [COLUMN_old_least] = COLUMN("old_least", NULL, NUMBER),
     [COLUMN_old_most] = COLUMN("old_most", NULL, NUMBER),
     [COLUMN_new_least] = COLUMN("new_least", NULL, NUMBER),
@@ -237,6 +268,8 @@ static void list_numbers(struct listing *l, const struct diff_row *row, int sort
     list_stat(l, row, DIFF_OLD, sort);
     list_stat(l, row, DIFF_NEW, sort);
     listing_int_if(l, known, difference);
+    const double error = known ? diff_error(row, sort) : -1;
+    listing_int_if(l, error >= 0, error < 9e18 ? llround(error) : INT64_MAX);
     for (int side = 0; side < DIFF_SIDES; side++) {
         listing_int_if(l, known, row->range[side].least);
         listing_int_if(l, known, row->range[side].most);
@@ -251,12 +284,12 @@ static void list_people(const struct printer *p, struct listing *l, const struct
 {
     const int sort = p->report->what.sort;
     struct buf texts[3] = {BUF(1 << 20), BUF(1 << 20), BUF(1 << 20)};
-    list_value(l, row, DIFF_OLD, sort);
-    list_value(l, row, DIFF_NEW, sort);
-    list_difference(l, row, sort);
-    list_difference(l, row, STAT_end_bytes);
-    list_difference(l, row, STAT_alloc_bytes);
-    list_difference(l, row, STAT_alloc_count);
+    list_value(p, l, row, DIFF_OLD, sort);
+    list_value(p, l, row, DIFF_NEW, sort);
+    list_difference(p, l, row, sort);
+    list_difference(p, l, row, STAT_end_bytes);
+    list_difference(p, l, row, STAT_alloc_bytes);
+    list_difference(p, l, row, STAT_alloc_count);
     listing_text(l, row->device);
     if (!name && p->out->format == REPORT_TEXT) {
         diff_how_text(row, &texts[0]);
@@ -327,6 +360,7 @@ static void choose_columns(const struct printer *p, struct column columns[COLUMN
     for (int i = 0; i < 3; i++)
         if (sort == shown[i])
             people[3 + i].title = NULL;
+    columns[COLUMN_difference_error].key = p->is_sampled ? "difference_error" : NULL;
     if (by == ROW_STACK)
         columns[COLUMN_frames].key = "frames";
 }
@@ -379,13 +413,13 @@ static int print_stacks(struct printer *p, struct error *err)
         char texts[2][UNITS_TEXT];
         struct walk_stack stack;
         int known;
-        add_difference(&line, row, sort);
+        add_difference(p, &line, row, sort);
         buf_printf(&line, " (%s -> %s)", plain(texts[0], sort, stat_value(&row->stats[DIFF_OLD], sort, &known)),
                    plain(texts[1], sort, stat_value(&row->stats[DIFF_NEW], sort, &known)));
         buf_puts(&line, "; live at the end ");
-        add_difference(&line, row, STAT_end_bytes);
+        add_difference(p, &line, row, STAT_end_bytes);
         buf_puts(&line, ", allocated ");
-        add_difference(&line, row, STAT_alloc_bytes);
+        add_difference(p, &line, row, STAT_alloc_bytes);
         buf_printf(&line, "   %s, ", row->device);
         if (diff_shown_item(row)->is_rest)
             buf_puts(&line, "in no stack");
@@ -432,7 +466,7 @@ static void print_total(const struct printer *p, const struct diff_row *total)
 {
     struct buf line = BUF(1 << 16);
     buf_puts(&line, "total ");
-    add_difference(&line, total, p->report->what.sort);
+    add_difference(p, &line, total, p->report->what.sort);
     buf_printf(&line, "   %s", total->device);
     table_line(p->out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
@@ -484,6 +518,7 @@ static void record_totals(const struct printer *p, struct record *document)
     columns[0] = rows_columns[COLUMN_device];
     columns[1] = rows_columns[COLUMN_is_noise];
     memcpy(columns + 2, rows_columns + COLUMN_old, sizeof columns - 2 * sizeof *columns);
+    columns[2 + COLUMN_difference_error - COLUMN_old].key = p->is_sampled ? "difference_error" : NULL;
     struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
     for (int i = 0; i < p->diff.total_count; i++) {
         if (!is_used(&p->diff.totals[i]))
@@ -531,6 +566,7 @@ int diff_report(const struct diff_report *report, const struct report_out *out, 
     for (int side = 0; side < DIFF_SIDES; side++) {
         p.walks[side] = xcalloc((size_t)report->counts[side], sizeof(struct walk *));
         p.cwd[side] = db_meta_text(report->dbs[side][0], "cwd");
+        p.is_sampled |= estimate_mean_bytes(report->dbs[side][0]) > 0;
     }
     if (rc == 0)
         rc = diff_load(report->dbs, report->counts, &report->what, &p.diff, err);

@@ -75,13 +75,40 @@ refuses() {
     equal "$what, lines" 1 "$(wc -l <refused.txt)"
 }
 refuses check "$MEMPROF" check out.db --max-peak 1G
-refuses diff "$MEMPROF" diff out.db out.db
+refuses 'diff of several' "$MEMPROF" diff out.db out.db --new out.db
+refuses 'the page of a diff' "$MEMPROF" diff out.db out.db --html
 refuses merge "$MEMPROF" merge -o merged.db out.db out.db
 refuses advise "$MEMPROF" advise out.db
 refuses names "$MEMPROF" report out.db --names
 refuses leaks "$MEMPROF" leaks out.db --error-exitcode 3
 "$MEMPROF" export --format folded -o out.folded out.db 2>export.txt
 contains export export.txt 'the recording is sampled'
+
+echo '--sample: diff'
+cp out.db sampled.db
+RUN_OPTIONS=
+record "$PROGRAMS/thinned" sample
+mv out.db whole.db
+# the differences from a whole recording are the errors made, by two ways: of rows, and of the reports
+"$MEMPROF" diff whole.db sampled.db --by function --sort allocated --json >diff.json
+"$MEMPROF" report sampled.db --by function --top 0 --json >sampled.json
+"$MEMPROF" report whole.db --by function --top 0 --json >whole.json
+python3 - <<'END' || fail 'diff of a sampled recording'
+import json
+rows = lambda name: {r["function"]: r for r in json.load(open(name))["rows"]}
+diff, sampled, whole = rows("diff.json"), rows("sampled.json"), rows("whole.json")
+for name in ("small", "middle"):
+    d, s, w = diff[name], sampled[name], whole[name]
+    assert d["difference"] == s["alloc_bytes"] - w["alloc_bytes"], (name, d)
+    assert d["difference_error"] == s["alloc_bytes_error"] > 0, (name, d, s)
+    assert d["is_noise"] == (abs(d["difference"]) <= d["difference_error"]), (name, d)
+assert "large" not in diff, diff["large"]
+END
+"$MEMPROF" diff sampled.db sampled.db >same.txt
+contains 'with itself' same.txt 'Nothing differs.'
+"$MEMPROF" diff whole.db sampled.db >diff.txt
+grep -q '^ *[0-9.]* .iB  *[0-9.]* .iB ±[0-9.]*%  *[+-][0-9.]* .iB ±[0-9.]* .iB .* small ' diff.txt ||
+    fail "no errors in the diff: $(cat diff.txt)"
 
 echo '--sample and --min-size together, children and mappings'
 RUN_OPTIONS='--sample 1K --min-size 300'

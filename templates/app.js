@@ -150,7 +150,7 @@ const app = {
   /* One sentence: what the figures below are, and from which instants they come. */
   tell() {
     const s = this.selection, name = model.core.devices[this.device].name + (this.kind >= 0 ? ' ' + model.m.kinds[this.kind] : ''), out = [], t = model.instants.time;
-    const sampled = 'Estimated from a sample of the heap\u2019s blocks, one for each ' + bytes(model.core.sample_bytes) + ' allocated; \u00b1: at most, in 95 of 100 recordings.';
+    const sampled = 'Estimated from a sample of the heap\u2019s blocks, one for each ' + bytes(model.core.sample_bytes) + ' allocated; \u00b1: at most, in 95 of 100 recordings; \u00b1?: not known.';
     const strong = (text) => out.push(el('strong', {}, text)), say = (text) => out.push(text), from = (text) => out.push(el('span', { class: 'from' }, text));
     if (s.moment === 'peak' && model.core.merged) {
       strong(tables.estimated(this.total));

@@ -18,6 +18,9 @@ const tables = {
     return ' \u00b1' + (p < 10 ? p.toFixed(1) : Math.round(p)) + '%';
   },
   estimated(value) { return bytes(value) + this.margin(value); },
+  /* The same of a number of blocks, which has no bound: small ones are met more seldom. */
+  counted(value) { return count(value) + (this.margin(value) ? ' \u00b1?' : ''); },
+  blocks(value) { return this.counted(value) + (value === 1 ? ' block' : ' blocks'); },
 
   tabs: [['line', 'Lines'], ['function', 'Functions'], ['file', 'Files'], ['module', 'Modules'], ['thread', 'Threads'], ['leak', 'Leaks'], ['temporary', 'Temporaries'], ['transfer', 'Transfers']],
 
@@ -176,7 +179,7 @@ const tables = {
     if (column.kind === 'text') return value;
     if (value === null || value === undefined) return '-';
     if (column.kind === 'bytes' && this.tab !== 'transfer' && ['self', 'callees', 'own', 'end', 'bytes'].includes(column.key)) return this.estimated(value);
-    return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'change' ? signedCount(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : count(value);
+    return column.kind === 'bytes' ? bytes(value) : column.kind === 'signed' ? signedBytes(value) : column.kind === 'change' ? signedCount(value) : column.kind === 'percent' ? value.toFixed(1) + ' %' : this.tab === 'transfer' ? count(value) : this.counted(value);
   },
 
   cell(row) { return row.cell || (row.cell = this.nameCell(row.scope, row.key)); },
@@ -290,8 +293,8 @@ const tables = {
 
   facts(sites, line) {
     const s = model.m.sites, sum = (values) => sites.reduce((t, i) => t + values[i], 0);
-    const rows = [['At the peak', this.estimated(sum(s.at_peak_bytes)) + ' in ' + plural(sum(s.at_peak_count), 'block', 'blocks')], ['At the end', this.estimated(sum(s.end_bytes)) + ' in ' + plural(sum(s.end_count), 'block', 'blocks')],
-      ['Allocations', count(sum(s.alloc_count))], ['Allocated', this.estimated(sum(s.alloc_bytes))], ...(model.core.sample_bytes ? [] : [['Temporary', count(sum(s.temporary_count))]]),
+    const rows = [['At the peak', this.estimated(sum(s.at_peak_bytes)) + ' in ' + this.blocks(sum(s.at_peak_count))], ['At the end', this.estimated(sum(s.end_bytes)) + ' in ' + this.blocks(sum(s.end_count))],
+      ['Allocations', this.counted(sum(s.alloc_count))], ['Allocated', this.estimated(sum(s.alloc_bytes))], ...(model.core.sample_bytes ? [] : [['Temporary', count(sum(s.temporary_count))]]),
       ['Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
     if (s.resident_bytes && model.core.resident.is_near) rows.splice(1, 0, ['Resident', bytes(sum(s.resident_bytes)) + ' at ' + instant(model.core.resident.time) + (sum(s.untouched_bytes) ? ', ' + bytes(sum(s.untouched_bytes)) + ' on no page' : '')]);
     const freed = sum(s.free_count);

@@ -202,20 +202,27 @@ void listing_int(struct listing *l, int64_t value)
     end(l);
 }
 
+const char *listing_mark(char text[LISTING_MARK], const struct report_out *out, int64_t value, double error)
+{
+    const double percent = value > 0 ? 100 * error / (double)value : 0;
+    const char *sign = out->utf8 ? "\xc2\xb1" : "+-";
+    *text = 0;
+    if (error < 0 && value > 0)
+        snprintf(text, LISTING_MARK, " %s?", sign);
+    else if (error > 0 && value > 0)
+        snprintf(text, LISTING_MARK, " %s%.*f%%", sign, percent < 10, percent);
+    return text;
+}
+
 void listing_estimate(struct listing *l, int is_known, int64_t value, double error)
 {
-    char text[UNITS_TEXT], marked[UNITS_TEXT + 40];
+    char text[UNITS_TEXT], mark[LISTING_MARK], marked[UNITS_TEXT + LISTING_MARK];
     if (!is_known || error == 0 || value <= 0 || l->record) {
         listing_int_if(l, is_known, value);
         return;
     }
     number_text(text, &l->columns[l->at], value);
-    const double percent = 100 * error / (double)value;
-    const char *sign = l->out->utf8 ? "\xc2\xb1" : "+-";
-    if (error < 0)
-        snprintf(marked, sizeof marked, "%s %s?", text, sign);
-    else
-        snprintf(marked, sizeof marked, "%s %s%.*f%%", text, sign, percent < 10, percent);
+    snprintf(marked, sizeof marked, "%s%s", text, listing_mark(mark, l->out, value, error));
     listing_text(l, marked);
 }
 

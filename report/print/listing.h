@@ -28,6 +28,9 @@ void listing_text(struct listing *l, const char *text); /* NULL: no value */
 void listing_int(struct listing *l, int64_t value);
 void listing_int_if(struct listing *l, int is_known, int64_t value);
 /* People: with an error, per cent of the value, where that is not 0: "1.25 GiB ±3.1%"; below: "±?". */
+enum { LISTING_MARK = 48 };
+/* " ±3.1%", per cent of the value; "" without an error; " ±?" where it is below 0: not known. */
+const char *listing_mark(char text[LISTING_MARK], const struct report_out *out, int64_t value, double error);
 void listing_estimate(struct listing *l, int is_known, int64_t value, double error);
 void listing_null(struct listing *l);
 void listing_share(struct listing *l, int64_t part, int64_t whole); /* for a COLUMN_PERCENT; none without a whole */

@@ -71,17 +71,12 @@ static void list_difference(const struct printer *p, struct listing *l, const st
 
 static void list_value(const struct printer *p, struct listing *l, const struct diff_row *row, int side, int stat)
 {
-    char text[UNITS_TEXT], marked[UNITS_TEXT + 40];
+    char text[UNITS_TEXT], mark[LISTING_MARK], marked[UNITS_TEXT + LISTING_MARK];
     int known;
     int64_t value = stat_value(&row->stats[side], stat, &known);
-    const double error = known && value > 0 ? stat_error(&row->stats[side], stat) : 0;
-    const double percent = error > 0 ? 100 * error / (double)value : 0;
     plain(text, stat, value);
-    if (error > 0)
-        snprintf(marked, sizeof marked, "%s %s%.*f%%", text, plus_minus(p), percent < 10, percent);
-    else
-        snprintf(marked, sizeof marked, "%s%s%s%s", text, error < 0 ? " " : "", error < 0 ? plus_minus(p) : "",
-                 error < 0 ? "?" : "");
+    snprintf(marked, sizeof marked, "%s%s", text,
+             listing_mark(mark, p->out, value, stat_error(&row->stats[side], stat)));
     listing_text(l, known ? marked : "-");
 }
 

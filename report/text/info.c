@@ -433,15 +433,30 @@ static int print_threads(struct info *f, struct error *err)
         COLUMN(NULL, "thread", TEXT, .cut = TEXT_CUT_RIGHT),
     };
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), f->out, NULL);
+    struct estimates *estimates = estimates_open(f->db);
+    sqlite3_stmt *s = NULL;
     int64_t all = 0;
-    int rc = listing_query(
-        l, f->db,
+    int rc = db_prepare(
+        f->db,
         "SELECT coalesce(p.pid, 0), t.tid, t.start_ns, t.end_ns, coalesce(a.alloc_count, 0), coalesce(a.alloc_bytes, 0)"
         ", t.name, count(*) OVER () FROM thread t"
         " LEFT JOIN process p USING(process_id) LEFT JOIN (SELECT key_id, sum(alloc_count) AS alloc_count,"
         " sum(alloc_bytes) AS alloc_bytes FROM account WHERE scope = 'thread' AND inclusive = 0 AND kind = 'all'"
-        " GROUP BY key_id) a ON a.key_id = t.thread_id ORDER BY a.alloc_bytes DESC, t.thread_id LIMIT ?2",
-        NULL, THREADS_SHOWN, &all, err);
+        " GROUP BY key_id) a ON a.key_id = t.thread_id ORDER BY a.alloc_bytes DESC, t.thread_id LIMIT ?1",
+        &s, err);
+    if (rc == 0)
+        sqlite3_bind_int(s, 1, THREADS_SHOWN);
+    while (db_next(s, &rc, err)) {
+        const int64_t bytes = sqlite3_column_int64(s, 5);
+        const double error = estimates_bound(estimates, "host", bytes);
+        listing_columns(l, s, 0, 4);
+        listing_estimate(l, 1, sqlite3_column_int64(s, 4), -(error > 0));
+        listing_estimate(l, 1, bytes, error);
+        listing_columns(l, s, 6, 1);
+        all = sqlite3_column_int64(s, 7);
+    }
+    sqlite3_finalize(s);
+    estimates_close(estimates);
     if (rc == 0) {
         char title[128], number[UNITS_TEXT], images[UNITS_TEXT];
         int64_t seen = db_int(f->db, THREADS_SEEN, all);

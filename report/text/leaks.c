@@ -30,17 +30,11 @@ static void amount(struct buf *out, int64_t bytes, int64_t blocks)
 static void estimated(const struct leaks *l, struct buf *out, int64_t bytes, double bytes_variance, int64_t blocks,
                       double blocks_variance)
 {
-    char text[2][UNITS_TEXT], error[2][UNITS_TEXT];
+    char text[2][UNITS_TEXT], mark[2][LISTING_MARK];
     const double errors[] = {estimate_error(bytes_variance), estimate_error(blocks_variance)};
-    const int64_t values[] = {bytes, blocks};
-    for (int i = 0; i < 2; i++) {
-        double percent = values[i] > 0 ? 100 * errors[i] / (double)values[i] : 0;
-        snprintf(error[i], sizeof error[i], " %s%.*f%%", l->out->utf8 ? "\xc2\xb1" : "+-", percent < 10, percent);
-        if (errors[i] <= 0)
-            *error[i] = 0;
-    }
-    buf_printf(out, "%s%s in %s%s block%s", units_bytes(text[0], bytes), error[0], units_count(text[1], blocks),
-               error[1], blocks == 1 ? "" : "s");
+    buf_printf(out, "%s%s in %s%s block%s", units_bytes(text[0], bytes),
+               listing_mark(mark[0], l->out, bytes, errors[0]), units_count(text[1], blocks),
+               listing_mark(mark[1], l->out, blocks, errors[1]), blocks == 1 ? "" : "s");
 }
 
 static int list_leak(struct leaks *l, struct listing *list, const struct leak *leak, struct error *err)

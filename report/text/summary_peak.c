@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/callers.h"
+#include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/walk.h"
 #include "../query/wrapper.h"
@@ -31,6 +32,7 @@ struct peak {
     int has_resident; /* which differs from the bytes */
     struct resident_peak resident;
     struct walk *walk;
+    struct estimates *estimates; /* NULL: the recording is not sampled */
     struct listing *listing;
     struct buf skip;
     char *wrapper_module; /* of the first one; NULL: it has source, or there is none */
@@ -41,6 +43,12 @@ static enum callers_of callers_of(const struct peak *p)
     return p->sort == STAT_at_kind_peak_bytes ? CALLERS_OF_KIND_PEAK : CALLERS_OF_PEAK;
 }
 
+/* Of what is no line of the table the bound. */
+static double error_of(const struct peak *p, int64_t bytes)
+{
+    return estimates_bound(p->estimates, p->device, bytes);
+}
+
 /* row NULL: of several, whose blocks nobody counted. of_line: it is one that the table is of, no caller. */
 static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct buf *name, const struct row *row,
                      int of_line)
@@ -48,11 +56,11 @@ static void list_row(struct peak *p, int64_t bytes, int64_t blocks, const struct
     struct buf place = BUF(1 << 20);
     if (row)
         row_source_text(row, p->s->cwd, &place);
-    listing_estimate(p->listing, 1, bytes, of_line && row ? row->stats.error[p->sort] : 0);
+    listing_estimate(p->listing, 1, bytes, of_line && row ? row->stats.error[p->sort] : error_of(p, bytes));
     listing_share(p->listing, bytes, p->bytes);
     if (row) /* blocks are counted at the device's peak only */
         listing_estimate(p->listing, p->sort != STAT_at_kind_peak_bytes, blocks,
-                         of_line ? row->stats.error[STAT_at_peak_count] : 0);
+                         of_line ? row->stats.error[STAT_at_peak_count] : -(error_of(p, bytes) > 0));
     else
         listing_text(p->listing, "");
     if (p->has_resident && of_line)
@@ -238,6 +246,22 @@ static int print_lines(struct peak *p, struct error *err)
     return rc;
 }
 
+/* "1.25 GiB ±3.1% in 1,024 ±4.0% blocks" */
+static void add_held(const struct peak *p, const char *kind, int64_t blocks, struct buf *line)
+{
+    char text[2][UNITS_TEXT], mark[2][LISTING_MARK];
+    struct stat_row stats = {0};
+    stats.value[p->sort] = p->bytes;
+    stats.value[STAT_at_peak_count] = blocks;
+    estimates_fill(p->estimates, ROW_DEVICE, 0, kind, p->device, 0, &stats);
+    if (p->sort == STAT_at_kind_peak_bytes) /* the blocks are those of another instant */
+        stats.error[STAT_at_peak_count] = -(stats.error[p->sort] > 0);
+    buf_printf(line, "%s%s in %s%s %s", units_bytes(text[0], p->bytes),
+               listing_mark(mark[0], p->s->out, p->bytes, stats.error[p->sort]), units_count(text[1], blocks),
+               listing_mark(mark[1], p->s->out, blocks, stats.error[STAT_at_peak_count]),
+               blocks == 1 ? "block" : "blocks");
+}
+
 static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
 {
     char text[2][UNITS_TEXT];
@@ -248,12 +272,13 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
                      .bytes = sqlite3_column_int64(q, 7),
                      .rest = sqlite3_column_int64(q, 7),
                      .sort = (int)summary_peak_stat(s),
+                     .estimates = estimates_open(s->db),
                      .skip = BUF(1 << 16)};
     struct buf line = BUF(4096);
     int64_t merged = merged_count(s->db);
-    buf_printf(&line, "%s of %s%s%s: %s in ", merged ? "Sum of peaks" : "Peak", p.device, *kind != 'a' ? " " : "",
-               *kind != 'a' ? kind : "", units_bytes(text[0], p.bytes));
-    summary_plural(&line, sqlite3_column_int64(q, 13), "block", "blocks");
+    buf_printf(&line, "%s of %s%s%s: ", merged ? "Sum of peaks" : "Peak", p.device, *kind != 'a' ? " " : "",
+               *kind != 'a' ? kind : "");
+    add_held(&p, kind, sqlite3_column_int64(q, 13), &line);
     if (merged)
         buf_printf(&line, " of %s recordings", units_count(text[0], merged));
     else
@@ -278,6 +303,7 @@ static int print_peak(struct summary *s, sqlite3_stmt *q, struct error *err)
         buf_puts(&s->skip, p.skip.data);
     buf_free(&p.skip);
     free(p.wrapper_module);
+    estimates_close(p.estimates);
     walk_close(p.walk);
     return rc;
 }

@@ -1,6 +1,6 @@
 # Inputs that once reached new code of a reader, or broke one: each reader on all of its kept inputs, under sanitizers.
-"$MEMPROF" run -q -o seed.db -- "$BUILD/samples/net" >/dev/null
-export FUZZ_DATABASE="$PWD/seed.db"
+FUZZ_DATABASE=$(sh "$ROOT/tests/fuzz/seeds.sh" "$PWD")
+export FUZZ_DATABASE
 for source in "$ROOT"/tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c)
     kept=$ROOT/tests/fuzz/corpus-${name#fuzz_}

@@ -1,5 +1,6 @@
-/* change.h: a good recording ($FUZZ_DATABASE) that somebody else changed: values of any type and size in any column of
- * any table (structure that SQLite itself accepts), then bytes of the file. */
+/* change.h: a good recording that somebody else changed: values of any type and size in any column of any table
+ * (structure that SQLite itself accepts), then bytes of the file. $FUZZ_DATABASE names good ones (seeds.sh), with a
+ * colon between two; the input chooses. */
 #ifndef MEMPROF_FUZZ_CHANGE_H
 #define MEMPROF_FUZZ_CHANGE_H
 
@@ -11,45 +12,70 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COLUMNS_MAX 512
+#define COLUMNS_MAX 1024
+#define SEEDS_MAX   8
 
-static unsigned char *seed;
-static size_t seed_bytes;
+static struct seed {
+    char path[4096];
+    unsigned char *data;
+    size_t size;
+} seeds[SEEDS_MAX];
+static int seed_count;
 static char path[64];
 static struct column {
     char table[64], name[64];
 } columns[COLUMNS_MAX];
 static int column_count;
 
-static void change_start(void)
+static void load_seed(struct seed *seed)
 {
-    const char *name = getenv("FUZZ_DATABASE");
-    FILE *f = name ? fopen(name, "rb") : NULL;
+    FILE *f = fopen(seed->path, "rb");
     if (!f) {
-        fputs("fuzz: FUZZ_DATABASE names no file\n", stderr);
+        fprintf(stderr, "fuzz: %s of FUZZ_DATABASE cannot be read\n", seed->path);
         exit(2);
     }
     fseek(f, 0, SEEK_END);
-    seed_bytes = (size_t)ftell(f);
+    seed->size = (size_t)ftell(f);
     rewind(f);
-    seed = malloc(seed_bytes);
-    if (!seed || fread(seed, 1, seed_bytes, f) != seed_bytes)
+    seed->data = malloc(seed->size);
+    if (!seed->data || fread(seed->data, 1, seed->size, f) != seed->size)
         exit(2);
     fclose(f);
-    snprintf(path, sizeof path, "/dev/shm/memprof-fuzz-%d.db", (int)getpid());
+}
+
+static void load_columns(const char *name)
+{
     sqlite3 *db;
     sqlite3_stmt *q;
     sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY, NULL);
     sqlite3_prepare_v2(
         db, "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'", -1,
         &q, NULL);
-    while (sqlite3_step(q) == SQLITE_ROW && column_count < COLUMNS_MAX) {
+    while (sqlite3_step(q) == SQLITE_ROW) {
+        if (column_count == COLUMNS_MAX)
+            abort(); /* it would leave out tables */
         struct column *c = &columns[column_count++];
         snprintf(c->table, sizeof c->table, "%s", (const char *)sqlite3_column_text(q, 0));
         snprintf(c->name, sizeof c->name, "%s", (const char *)sqlite3_column_text(q, 1));
     }
     sqlite3_finalize(q);
     sqlite3_close(db);
+}
+
+static void change_start(void)
+{
+    const char *names = getenv("FUZZ_DATABASE");
+    for (; names && *names && seed_count < SEEDS_MAX; names += strcspn(names, ":"), names += *names == ':') {
+        struct seed *seed = &seeds[seed_count++];
+        snprintf(seed->path, sizeof seed->path, "%.*s", (int)strcspn(names, ":"), names);
+        load_seed(seed);
+    }
+    if (!seed_count) {
+        fputs("fuzz: FUZZ_DATABASE names no file\n", stderr);
+        exit(2);
+    }
+    snprintf(path, sizeof path, "/dev/shm/memprof-fuzz-%d.db", (int)getpid());
+    load_columns(seeds[0].path); /* all have the same */
 }
 
 static int64_t take_integer(struct input *in)
@@ -101,13 +127,13 @@ static void change_value(sqlite3 *db, struct input *in)
     sqlite3_finalize(q);
 }
 
-static void change_bytes(struct input *in)
+static void change_bytes(struct input *in, size_t size)
 {
     FILE *f = fopen(path, "r+b");
     for (int i = 0; f && i < 16 && in->size; i++) {
         long at =
             (long)(((uint64_t)input_take(in) << 24 | input_take(in) << 16 | input_take(in) << 8 | input_take(in)) %
-                   seed_bytes);
+                   size);
         fseek(f, at, SEEK_SET);
         fputc((int)input_take(in), f);
     }
@@ -115,11 +141,12 @@ static void change_bytes(struct input *in)
         fclose(f);
 }
 
-/* Writes the changed one to path. */
-static void change_write(struct input *in)
+/* Writes a changed one of them to path. */
+static void change_write(struct input *in, unsigned which)
 {
+    const struct seed *seed = &seeds[which % (unsigned)seed_count];
     FILE *f = fopen(path, "wb");
-    if (!f || fwrite(seed, 1, seed_bytes, f) != seed_bytes)
+    if (!f || fwrite(seed->data, 1, seed->size, f) != seed->size)
         abort();
     fclose(f);
     unsigned changes = input_take(in) % 16;
@@ -132,7 +159,7 @@ static void change_write(struct input *in)
         sqlite3_close(db);
     }
     if (in->size && input_take(in) % 4 == 0)
-        change_bytes(in);
+        change_bytes(in, seed->size);
 }
 
 #endif

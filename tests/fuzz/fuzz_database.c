@@ -5,7 +5,9 @@
 #include "../../cli/cli.h"
 #include "../../common/db.h"
 #include "../../report/check/check.h"
+#include "../../report/export/export.h"
 #include "../../report/findings/many_notes.h"
+#include "../../report/live/glance.h"
 #include "../../report/page/diff_page.h"
 #include "../../report/page/html.h"
 #include "../../report/page/many_page.h"
@@ -44,7 +46,7 @@ static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct repo
 {
     static sqlite3 *good;
     struct error err;
-    if (!good && reader_open(getenv("FUZZ_DATABASE"), &good, &err))
+    if (!good && reader_open(seeds[0].path, &good, &err))
         abort();
     sqlite3 *old = is_old ? db : good, *new = is_old ? good : db;
     const char *name = path;
@@ -64,7 +66,7 @@ static void compare(sqlite3 *db, unsigned by, unsigned is_old, const struct repo
 /* As one of three, as a table or a page. */
 static void read_many(unsigned is_page, const struct report_out *out)
 {
-    const char *words[] = {path, getenv("FUZZ_DATABASE"), "/dev/null"};
+    const char *words[] = {path, seeds[0].path, "/dev/null"};
     const struct many_options options = {.lines = 3, .look = many_notes};
     const struct many_report report = {.sort = -1, .top = -1};
     const struct many_page_options page = {.page_path = page_path};
@@ -129,6 +131,47 @@ static int choose_window(sqlite3 *db, struct input *in, struct marks_found *foun
     *window = (struct lens_window){
         .ranges = found->ranges, .count = found->count, .name = found->name, .nth = found->nth, .of = found->of};
     return found->count > 0;
+}
+
+/* What has tables of its own, as a report or another tool's file. */
+static void read_own(sqlite3 *db, unsigned which, struct report_options *o, struct lens_options *lens,
+                     const struct report_out *out)
+{
+    static const struct export_options none;
+    struct export_options export = none;
+    struct export_result result = {.item = ""};
+    struct glance look = {.pid = 0};
+    struct error err;
+    switch (which) {
+    case 1:
+        report_frees(db, o, out, &err);
+        break;
+    case 2:
+        report_policy(db, o, out, &err);
+        break;
+    case 3:
+        o->with_plan = out->format != REPORT_CSV;
+        report_names(db, o, out, &err);
+        break;
+    case 4:
+        report_segments(db, o, out, &err);
+        break;
+    case 5:
+        report_transfers(db, o, out, &err);
+        break;
+    case 6:
+        report_sizes(db, o, out, &err);
+        break;
+    case 7:
+        glance_take(path, NULL, &look, &err);
+        glance_close(&look);
+        break;
+    default:
+        export.file = path;
+        export.stat = -1;
+        export.lens = lens;
+        export_formats[which % (unsigned)export_format_count].write(db, &export, null_file, &result, &err);
+    }
 }
 
 /* One report of those that there are: all of them on each input would be ten times as slow. */
@@ -197,6 +240,8 @@ static void read_some(sqlite3 *db, struct input *in)
     } else if (what == INFO) {
         info_report(db, path, &out, &err);
         advise_report(db, &(struct advise_options){.file = path}, &out, &err);
+    } else if (what == SQL && (input_take(in) & 1)) {
+        read_own(db, input_take(in) % 24, &o, &lens, &out);
     } else if (what == SQL) {
         if (vtab_event_register(db) == SQLITE_OK)
             sql_run(db,
@@ -213,10 +258,10 @@ static void read_some(sqlite3 *db, struct input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!seed)
+    if (!seed_count)
         start();
     struct input choice = {data, size < 8 ? size : 8}, in = {data + choice.size, size - choice.size};
-    change_write(&in);
+    change_write(&in, size < 8 ? 0 : data[7] / 32);
     sqlite3 *db;
     struct error err;
     if (reader_open(path, &db, &err) == 0)

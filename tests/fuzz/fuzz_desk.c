@@ -197,7 +197,7 @@ static void serve(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {data, size};
-    if (!seed)
+    if (!seed_count)
         start();
     const unsigned how = input_take(&in), what = input_take(&in);
     for (unsigned i = input_take(&in) % 32; i > 0 && in.size; i--)
@@ -206,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         in.size = 0; /* the file as it was */
     if (what & 4)
         serve();
-    change_write(&in);
+    change_write(&in, 0);
     if (!(what & 8) && pretend())
         look(how);
     memcpy(collector.session.control, good_head, offsetof(struct wire_control, owner));

@@ -60,7 +60,7 @@ static void read_merged(const char *output, unsigned by)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!seed)
+    if (!seed_count)
         start();
     struct input choice = {data, size < 24 ? size : 24}, in = {data + choice.size, size - choice.size};
     unsigned how = input_take(&choice), by = input_take(&choice);
@@ -76,13 +76,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (merge_open(&options, &m, &err))
         abort();
     if (how & 2)
-        add(m, getenv("FUZZ_DATABASE"), 0, 0);
+        add(m, seeds[0].path, 0, 0);
     for (unsigned i = 0; i < 1 + (how >> 4 & 1); i++) {
-        change_write(&in);
+        change_write(&in, how >> 5);
         add(m, path, shift, 1);
     }
     if (how & 4)
-        add(m, getenv("FUZZ_DATABASE"), 1000000, 0);
+        add(m, seeds[0].path, 1000000, 0);
     int rc = merge_close(m, &output, &err);
     merge_drop(m);
     if (rc == 0)

@@ -40,6 +40,15 @@ static void hold(const struct check_rules *rules, unsigned form)
     check_results_free(&results);
 }
 
+/* FUZZ_DATABASE may name several. */
+static const char *first_seed(void)
+{
+    static char first[4096];
+    const char *names = getenv("FUZZ_DATABASE");
+    snprintf(first, sizeof first, "%.*s", names ? (int)strcspn(names, ":") : 0, names ? names : "");
+    return first;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -47,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct check_rules rules = {0};
     struct error err = {""};
     unsigned form = input_take(&in);
-    if (!db && reader_open(getenv("FUZZ_DATABASE"), &db, &err)) {
+    if (!db && reader_open(first_seed(), &db, &err)) {
         fputs("fuzz_rules: FUZZ_DATABASE names no recording\n", stderr);
         exit(2);
     }

@@ -2,14 +2,16 @@
 # tests/fuzz/keep.sh: after tests/fuzz/run.sh, adds to tests/fuzz/corpus-NAME the small inputs (2,048 bytes; ELF files
 # 16,384) that reach code which no kept input reaches, smallest first, up to 128 files a target (ELF: 48):
 # tests/faults/corpus.sh runs them in every check.
+# Environment: FUZZ_NAMES, as for run.sh (default: every target that was built).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 work=$(realpath "${BUILD:-build}")/fuzz
-export FUZZ_DATABASE="$work/seed.db"
-for program in "$work"/build/fuzz/fuzz_*; do
-    if [ ! -x "$program" ] || [ ! -f "$program" ]; then continue; fi
-    name=${program##*/fuzz_}
+export FUZZ_DATABASE="$work/seed.db:$work/seed-thinned.db:$work/seed-told.db"
+names=${FUZZ_NAMES:-$(find "$work/build/fuzz" -name 'fuzz_*' -type f -executable | sed 's/.*fuzz_//' | sort)}
+for name in $names; do
+    program=$work/build/fuzz/fuzz_$name
+    [ -x "$program" ] || { echo "fuzz: $program is not built: make fuzz" >&2; exit 1; }
     kept=$root/tests/fuzz/corpus-$name
     small=$work/small-$name
     rm -rf "$small" && mkdir -p "$small" "$kept"

@@ -12,12 +12,11 @@ BUILD=$(realpath "${BUILD:-build}")
 work=$BUILD/fuzz
 command -v clang >/dev/null || { echo "fuzz: clang is not installed" >&2; exit 77; }
 [ -x "$BUILD/memprof" ] || "${MAKE:-make}" -s BUILD="$BUILD" all
-"${MAKE:-make}" -s BUILD="$BUILD" samples
+"${MAKE:-make}" -s BUILD="$BUILD" samples programs
 mkdir -p "$work"
 make -s CC=clang CFLAGS='-fsanitize=fuzzer-no-link' SANITIZE=address,undefined OPT=-O1 BUILD="$work/build" fuzz-programs
-"$BUILD/memprof" run -q --source -o "$work/seed.db" -- "$BUILD/samples/net" >/dev/null
-rm -f "$work/seed.db.old"
-export FUZZ_DATABASE="$work/seed.db" ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+FUZZ_DATABASE=$(MEMPROF="$BUILD/memprof" BUILD="$BUILD" sh tests/fuzz/seeds.sh "$work")
+export FUZZ_DATABASE ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 
 # seeds: real chunks, real programs
 for name in $names; do mkdir -p "$work/corpus-$name"; done

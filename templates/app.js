@@ -151,6 +151,7 @@ const app = {
   tell() {
     const s = this.selection, name = model.core.devices[this.device].name + (this.kind >= 0 ? ' ' + model.m.kinds[this.kind] : ''), out = [], t = model.instants.time;
     const sampled = 'Estimated from a sample of the heap\u2019s blocks, one for each ' + bytes(model.core.sample_bytes) + ' allocated; \u00b1: at most, in 95 of 100 recordings; \u00b1?: not known.';
+    const without = model.core.least_bytes > 0 ? ' Blocks of the heap below ' + bytes(model.core.least_bytes) + ' are left out.' : '';
     const strong = (text) => out.push(el('strong', {}, text)), say = (text) => out.push(text), from = (text) => out.push(el('span', { class: 'from' }, text));
     if (s.moment === 'peak' && model.core.merged) {
       strong(tables.estimated(this.total));
@@ -162,20 +163,20 @@ const app = {
     } else if (s.moment === 'peak') {
       strong(tables.estimated(this.total));
       say(' live on ' + name + ' at its peak' + (s.shown ? ', ' + this.clock(s.shown.at) : '') + '. ');
-      from(model.core.sample_bytes ? sampled : 'Exact to the event.');
+      from(model.core.sample_bytes ? sampled + without : 'Exact to the event.' + without);
     } else if (s.moment === 'end') {
       strong(tables.estimated(this.total));
       say(' on ' + name + ' still live when its process ended. ');
-      from(model.core.sample_bytes ? sampled : 'Exact.');
+      from(model.core.sample_bytes ? sampled + without : 'Exact.' + without);
     } else if (s.moment === 'run') {
       strong(tables.estimated(this.total));
       say(' allocated on ' + name + ' in the whole run. ');
-      from(model.core.sample_bytes ? sampled : 'Exact.');
+      from(model.core.sample_bytes ? sampled + without : 'Exact.' + without);
     } else if (s.moment === 'instant') {
       strong(tables.estimated(this.total));
       say(' live on ' + name + ' at ' + this.clock(t[s.instant]) + '. ');
       const early = s.asked - t[s.instant], label = this.instantName(s.instant);
-      from((early > 0 ? 'Figures of the stored instant ' + instant(early) + ' before the one that you chose (' + instant(s.asked) + ')' : 'A stored instant') + (label ? ': ' + label : '') + (model.core.sample_bytes ? '. ' + sampled : '; exact there.'));
+      from((early > 0 ? 'Figures of the stored instant ' + instant(early) + ' before the one that you chose (' + instant(s.asked) + ')' : 'A stored instant') + (label ? ': ' + label : '') + (model.core.sample_bytes ? '. ' + sampled : '; exact there.') + without);
     } else {
       strong(tables.estimated(this.total));
       const range = model.core.open_range;

@@ -125,7 +125,7 @@ const layers = {
       if (layer.key === 'allocated' && value === l.active && l.isHost) continue;
       if (value === null && (layer.key !== 'used')) continue;
       const about = this.isAbout(l, layer.key);
-      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : layer.key === 'untracked' ? this.untrackedText(l) : layer.key === 'used' ? this.usedText(l) : (about ? '\u2248 ' : '') + bytes(value));
+      const text = value === null ? this.unsampled(l) : (layer.key === 'reserved' ? model.reservedText(l.device, value, about) : layer.key === 'untracked' ? this.untrackedText(l) : layer.key === 'used' ? this.usedText(l) : (about ? '\u2248 ' : '') + bytes(value) + tables.margin(['active', 'allocated'].includes(layer.key) && value, l.isHost ? 'host' : ''));
       out.push({ layer, label, text, share: value === null || layer.key === 'total' || !(of > 0) ? '' : percent(value, layer.key === 'untracked' && l.untrackedOf > 0 ? l.untrackedOf : of), about });
     }
     return out;

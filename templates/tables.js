@@ -11,9 +11,9 @@ function placeSpan(at) {
 const tables = {
   tab: 'line', sort: null, ascending: false, filter: '', shown: TABLE_STEP, chosen: null, first: null, rows: [], nothing: 'Nothing here.',
   /* What a sampled recording can be off by at most, in per cent, in 95 of 100. */
-  margin(value) {
+  margin(value, device = model.core.devices[app.device].name) {
     const mean = model.core.sample_bytes;
-    if (!mean || !(value > 0) || model.core.devices[app.device].name !== 'host') return '';
+    if (!mean || !(value > 0) || device !== 'host') return '';
     const p = 196 * Math.sqrt(mean / value);
     return ' \u00b1' + (p < 10 ? p.toFixed(1) : Math.round(p)) + '%';
   },

@@ -369,7 +369,7 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : bytes(p.value)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
+        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : bytes(p.value) + tables.margin(p.value, panel.pyramid.device)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
       } else if (key === 'total') text = bytes(panel.pyramid.total);
       else text = key === 'reserved' ? model.reservedText(panel.device, this.valueAt(panel.pyramid, key, at)) : bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;

@@ -216,6 +216,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_int(pack, "is_profile", merged_is_profile(page->db));
     pack_int(pack, "merged", merged_count(page->db));
     pack_int(pack, "sample_bytes", estimate_mean_bytes(page->db));
+    pack_int(pack, "least_bytes", db_meta_int(page->db, "least_bytes", 0));
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);
     write_limits(page, pack);

@@ -120,46 +120,133 @@ static void peak_reserved(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
     number(b, "Peak reserved", text, more);
 }
 
-/* A device's numbers, in one line. */
-static void estimate(struct buf *b, const struct estimates *e, const char *name, const char *device, int64_t bytes,
-                     const char *more)
+/* "1.25 GiB ±3.1%" */
+static void mark(struct buf *b, int64_t value, double error)
 {
-    char t[UNITS_TEXT], text[UNITS_TEXT + 40];
-    const double error = bytes > 0 ? 100 * estimates_bound(e, device, bytes) / (double)bytes : 0;
-    snprintf(text, sizeof text, error > 0 ? "%s \xc2\xb1%.*f%%" : "%s", units_bytes(t, bytes), error < 10, error);
-    number(b, name, text, more);
+    const double percent = value > 0 ? 100 * error / (double)value : 0;
+    if (percent > 0)
+        buf_printf(b, " \xc2\xb1%.*f%%", percent < 10, percent);
+    else if (error < 0)
+        buf_puts(b, " \xc2\xb1?");
 }
 
+static void add_bytes(struct buf *b, const struct stat_row *stats, int stat)
+{
+    char text[UNITS_TEXT];
+    buf_puts(b, units_bytes(text, stats->value[stat]));
+    mark(b, stats->value[stat], stats->error[stat]);
+}
+
+static void add_count(struct buf *b, const struct stat_row *stats, int stat, const char *what)
+{
+    char text[UNITS_TEXT];
+    buf_puts(b, units_count(text, stats->value[stat]));
+    mark(b, stats->value[stat], stats->error[stat]);
+    if (what)
+        buf_printf(b, " %s%s", what, stats->value[stat] == 1 ? "" : "s");
+}
+
+static void read_numbers(struct estimates *e, sqlite3_stmt *s, struct stat_row *stats)
+{
+    static const struct {
+        int stat, column;
+    } columns[] = {{STAT_at_peak_bytes, 1}, {STAT_at_peak_count, 8}, {STAT_end_bytes, 4},
+                   {STAT_end_count, 5},     {STAT_alloc_count, 6},   {STAT_alloc_bytes, 7}};
+    *stats = (struct stat_row){0};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        stats->value[columns[i].stat] = sqlite3_column_int64(s, columns[i].column);
+    estimates_fill(e, ROW_DEVICE, 0, "all", db_text(s, 0), 0, stats);
+}
+
+static void temporaries(struct buf *b, sqlite3_stmt *s)
+{
+    char text[UNITS_TEXT], more[32] = "";
+    if (sqlite3_column_int64(s, 6) > 0)
+        snprintf(more, sizeof more, "%.1f %%",
+                 100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
+    number(b, "Temporary", units_count(text, sqlite3_column_int64(s, 9)), more);
+}
+
+static void estimate(struct buf *b, const char *name, struct buf *value, struct buf *more)
+{
+    number(b, name, buf_text(value), buf_text(more));
+    buf_reset(value);
+    buf_reset(more);
+}
+
+/* A device's numbers, in one line. */
 static void device_numbers(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
 {
     struct estimates *e = estimates_open(db);
-    char t1[UNITS_TEXT], t2[UNITS_TEXT], more[128];
-    int64_t blocks = sqlite3_column_int64(s, 8), end_blocks = sqlite3_column_int64(s, 5);
+    struct buf value = BUF(1024), more = BUF(1024);
+    struct stat_row stats;
+    char text[UNITS_TEXT];
+    read_numbers(e, s, &stats);
     buf_puts(b, "<dl class=\"device\" data-device-card=\"");
     buf_html(b, db_text(s, 0));
     buf_puts(b, "\"><div class=\"what\"><dt>Device</dt><dd>");
     buf_html(b, db_text(s, 0));
     buf_puts(b, "</dd></div>");
-    int64_t merged = merged_count(db);
-    int length = merged ? snprintf(more, sizeof more, "of %s recordings", units_count(t1, merged))
-                        : snprintf(more, sizeof more, "at %s", units_ns(t1, sqlite3_column_int64(s, 2)));
-    snprintf(more + length, sizeof more - (size_t)length, ", %s block%s", units_count(t2, blocks),
-             blocks == 1 ? "" : "s");
-    estimate(b, e, merged ? "Sum of peaks" : "Peak", db_text(s, 0), sqlite3_column_int64(s, 1), more);
+    const int64_t merged = merged_count(db);
+    if (merged)
+        buf_printf(&more, "of %s recordings, ", units_count(text, merged));
+    else
+        buf_printf(&more, "at %s, ", units_ns(text, sqlite3_column_int64(s, 2)));
+    add_count(&more, &stats, STAT_at_peak_count, "block");
+    add_bytes(&value, &stats, STAT_at_peak_bytes);
+    estimate(b, merged ? "Sum of peaks" : "Peak", &value, &more);
     peak_reserved(db, b, s);
-    int is_above = sqlite3_column_int64(s, 4) > sqlite3_column_int64(s, 1);
-    snprintf(more, sizeof more, "%s block%s%s", units_count(t2, end_blocks), end_blocks == 1 ? "" : "s",
-             is_above ? ", of processes that ended at different times" : "");
-    estimate(b, e, "At the end", db_text(s, 0), sqlite3_column_int64(s, 4), more);
-    number(b, "Allocations", units_count(t1, sqlite3_column_int64(s, 6)), units_bytes(t2, sqlite3_column_int64(s, 7)));
-    *more = 0;
-    if (sqlite3_column_int64(s, 6) > 0)
-        snprintf(more, sizeof more, "%.1f %%",
-                 100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
+    add_bytes(&value, &stats, STAT_end_bytes);
+    add_count(&more, &stats, STAT_end_count, "block");
+    if (stats.value[STAT_end_bytes] > stats.value[STAT_at_peak_bytes])
+        buf_puts(&more, ", of processes that ended at different times");
+    estimate(b, "At the end", &value, &more);
+    add_count(&value, &stats, STAT_alloc_count, NULL);
+    add_bytes(&more, &stats, STAT_alloc_bytes);
+    estimate(b, "Allocations", &value, &more);
     if (!e)
-        number(b, "Temporary", units_count(t1, sqlite3_column_int64(s, 9)), more);
+        temporaries(b, s);
+    buf_free(&value);
+    buf_free(&more);
     estimates_close(e);
     buf_puts(b, "</dl>\n");
+}
+
+/* --- blocks that are not recorded (run --sample, --min-size): in sight, as every number is to be read with it --- */
+
+static void thinned(struct page *page, struct buf *b)
+{
+    const int64_t mean_bytes = estimate_mean_bytes(page->db), least_bytes = db_meta_int(page->db, "least_bytes", 0);
+    char text[256], t[3][UNITS_TEXT];
+    if (mean_bytes) {
+        snprintf(text, sizeof text, "one block of the heap for each %s allocated", units_bytes(t[0], mean_bytes));
+        fact(b, "Sampled", text);
+    }
+    if (least_bytes > 0) {
+        snprintf(text, sizeof text, "%s heap blocks below %s, %s",
+                 units_count(t[0], db_int(page->db, "SELECT CAST(total(alloc_count) AS INTEGER) FROM left_out", 0)),
+                 units_bytes(t[1], least_bytes),
+                 units_bytes(t[2], db_int(page->db, "SELECT CAST(total(alloc_bytes) AS INTEGER) FROM left_out", 0)));
+        fact(b, "Left out", text);
+    }
+}
+
+static void left_out(struct page *page, struct buf *b)
+{
+    sqlite3_stmt *s = page_query(page, "SELECT CASE WHEN log2_size < 0 THEN 0 ELSE 1 << min(log2_size, 62) END, "
+                                       "alloc_count, alloc_bytes FROM left_out ORDER BY log2_size LIMIT 64");
+    int rows = 0;
+    for (; s && sqlite3_step(s) == SQLITE_ROW; rows++) {
+        char t[UNITS_TEXT];
+        buf_puts(b, rows ? ""
+                         : "<details class=\"advice\"><summary>What is left out, by size</summary>\n<table "
+                           "class=\"plain sizes\"><tr><th>From</th><th>Blocks</th><th>Bytes</th></tr>\n");
+        buf_printf(b, "<tr><td>%s</td>", units_bytes(t, sqlite3_column_int64(s, 0)));
+        buf_printf(b, "<td>%s</td>", units_count(t, sqlite3_column_int64(s, 1)));
+        buf_printf(b, "<td>%s</td></tr>\n", units_bytes(t, sqlite3_column_int64(s, 2)));
+    }
+    sqlite3_finalize(s);
+    buf_puts(b, rows ? "</table></details>\n" : "");
 }
 
 static void asked_devices(struct page *page, struct buf *b)
@@ -229,8 +316,10 @@ int page_write_header(struct page *page, FILE *out)
     fact(&b, processes == 1 ? "Process" : "Processes", text);
     meta_fact(page, &b, "Directory", "cwd");
     skipped(page, &b);
+    thinned(page, &b);
     buf_puts(&b, "</dl>\n");
     numbers(page, &b);
+    left_out(page, &b);
     notes_and_advice(page, &b);
     int rc = b.failed ? error_set(page->err, ENOMEM, "the page's header is too large") : 0;
     if (!rc && b.length)

@@ -90,6 +90,30 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
     return rc;
 }
 
+/* What run --min-size counted and did not record; nothing where it was not asked for. */
+static int list_left_out(sqlite3 *db, const struct report_options *o, struct record *document, struct error *err)
+{
+    static const struct column columns[] = {
+        COLUMN("size_from", "from", BYTES),
+        COLUMN("size_to", "below", BYTES),
+        COLUMN("alloc_count", "allocs", COUNT),
+        COLUMN("alloc_bytes", "allocated", BYTES),
+    };
+    if (db_meta_int(db, "least_bytes", 0) <= 0 || document->out->format == REPORT_CSV ||
+        !device_is("host", o->device) || (o->kind && strcmp(o->kind, "all") != 0 && strcmp(o->kind, "heap") != 0))
+        return 0;
+    struct listing *l = listing_open_in(document, "left_out", columns, COLUMN_COUNT_OF(columns), NULL);
+    int64_t all = 0;
+    int rc = listing_query(l, db,
+                           "SELECT CASE WHEN log2_size < 0 THEN 0 ELSE 1 << min(log2_size, 62) END, "
+                           "min(1 << min(log2_size + 1, 62), (SELECT value FROM meta WHERE key = 'least_bytes')), "
+                           "alloc_count, alloc_bytes FROM left_out ORDER BY log2_size",
+                           NULL, 0, &all, err);
+    listing_print_under(l, "Left out of the host's heap (--min-size)", all);
+    listing_close(l);
+    return rc;
+}
+
 int report_sizes(sqlite3 *db, const struct report_options *o, const struct report_out *out, struct error *err)
 {
     struct record document;
@@ -99,11 +123,15 @@ int report_sizes(sqlite3 *db, const struct report_options *o, const struct repor
         notes_print(db, out);
         table_line(out, TABLE_STRONG, "By size of the blocks requested");
         rc = list_sizes(db, o, &document, err);
+        if (rc == 0)
+            rc = list_left_out(db, o, &document, err);
     } else if (rc == 0) {
         record_document_begin(&document);
         notes_record(db, o->file, &document);
         record_member_text(&document, "by", "size");
         rc = list_sizes(db, o, &document, err);
+        if (rc == 0)
+            rc = list_left_out(db, o, &document, err);
         record_document_end(&document);
     }
     record_close(&document);

@@ -22,6 +22,12 @@ contains 'what is not in the tables' report.txt "! $blocks blocks, "
 contains 'why' report.txt 'are not in the tables: smaller than 4.88 KiB (--min-size)'
 "$MEMPROF" info out.db >info.txt
 contains 'info' info.txt "left out        $blocks blocks, "
+"$MEMPROF" report out.db --html
+contains 'its page, in sight' out.html "<dt>Left out</dt><dd>$blocks heap blocks below 4.88 KiB, "
+"$MEMPROF" report out.db --by size --json | python3 -c 'import json, sys
+for r in json.load(sys.stdin)["left_out"]: print(r["size_from"], r["alloc_count"], r["alloc_bytes"], sep="|")' >sizes.txt
+equal 'by size' "$(sql "SELECT iif(log2_size < 0, 0, 1 << log2_size), alloc_count, alloc_bytes FROM left_out
+    ORDER BY log2_size")" "$(cat sizes.txt)"
 "$MEMPROF" merge -o merged.db out.db out.db 2>merge.txt && fail 'merge took it'
 contains 'merge' merge.txt 'lacks small blocks (--min-size)'
 
@@ -58,13 +64,17 @@ record "$PROGRAMS/thinned" sample
 echo '--sample: what is said'
 "$MEMPROF" report out.db >report.txt
 contains 'title' report.txt 'sampled: of the heap'
+grep -q '^Peak of host: [0-9.]* MiB ±[0-9.]*% in [0-9,]* ±[0-9]*% blocks at ' report.txt ||
+    fail "no error of the peak: $(grep '^Peak' report.txt)"
 grep -q '^host  *heap  .*MiB ±[0-9.]*%' report.txt || fail "no error in the totals: $(cat report.txt)"
 lacks 'exact words' report.txt xact
 "$MEMPROF" report out.db --html
 lacks 'findings' out.html 'Nothing stands out'
-contains 'the rate in info' info.txt 'left out'
+contains 'its page, in sight' out.html '<dt>Sampled</dt><dd>one block of the heap for each 4.00 KiB allocated'
+grep -q '<dt>Allocations</dt><dd>[0-9,]* ±[0-9.]*% ' out.html || fail 'no error of the allocations on the page'
 "$MEMPROF" info out.db >info.txt
 contains 'the rate in info' info.txt 'one block of the heap for each 4.00 KiB allocated'
+grep -q '[0-9,] ±?  *[0-9.]* MiB ±[0-9.]*%  thinned$' info.txt || fail "no error of the threads: $(cat info.txt)"
 "$MEMPROF" leaks out.db >leaks.txt
 grep -q '^Live at the end: .* ±[0-9.]*% in .* ±[0-9.]*% blocks' leaks.txt || fail "leaks: $(cat leaks.txt)"
 refuses() {

@@ -25,9 +25,10 @@ contains 'info' info.txt "left out        $blocks blocks, "
 "$MEMPROF" report out.db --html
 contains 'its page, in sight' out.html "<dt>Left out</dt><dd>$blocks heap blocks below 4.88 KiB, "
 "$MEMPROF" report out.db --by size --json | python3 -c 'import json, sys
-for r in json.load(sys.stdin)["left_out"]: print(r["size_from"], r["alloc_count"], r["alloc_bytes"], sep="|")' >sizes.txt
-equal 'by size' "$(sql "SELECT iif(log2_size < 0, 0, 1 << log2_size), alloc_count, alloc_bytes FROM left_out
-    ORDER BY log2_size")" "$(cat sizes.txt)"
+for r in json.load(sys.stdin)["left_out"]:
+    print(r["size_from"], r["alloc_count"], r["alloc_bytes"], sep="|")' >sizes.txt
+classes=$(sql "SELECT iif(log2_size < 0, 0, 1 << log2_size), alloc_count, alloc_bytes FROM left_out ORDER BY log2_size")
+equal 'by size' "$classes" "$(cat sizes.txt)"
 "$MEMPROF" merge -o merged.db out.db out.db 2>merge.txt && fail 'merge took it'
 contains 'merge' merge.txt 'lacks small blocks (--min-size)'
 

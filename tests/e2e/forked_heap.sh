@@ -1,7 +1,7 @@
 # report --segments lists the heap of every process by its pid and name, those of forked children too: with what they
 # allocated themselves, and what they have of their parent's.
 need python3
-record_ok "$ROOT/build/programs/forked_heap"
+record_ok "$PROGRAMS/forked_heap"
 "$MEMPROF" report --segments --by heap --json out.db >heaps.json
 pids=$(value "SELECT group_concat(pid, ' ') FROM (SELECT pid FROM process ORDER BY pid)" | tail -n 1)
 equal "heaps" "forked_heap main arena 1000000 1000 0 0 0

@@ -126,7 +126,7 @@ def lose():
     ctypes.CDLL(None).malloc(ctypes.c_size_t(70_000))
 lose()
 END
-record_ok sh -c "'$ROOT/build/samples/leak' 2>/dev/null; python3 lost.py"
+record_ok sh -c "'$SAMPLES/leak' 2>/dev/null; python3 lost.py"
 "$MEMPROF" leaks --top 0 >leaks.txt
 contains "the program in C" leaks.txt "  load_defaults  "
 contains "the interpreter freed" leaks.txt "which then freed "

@@ -41,6 +41,7 @@ said() { # outcome, cases passed, failed and skipped, name, text
     used=$(awk 'NR == 2 { gsub(/s/, ""); split($1, user, "m"); split($2, sys, "m")
                           printf "%d", (user[1] * 60 + user[2] + sys[1] * 60 + sys[2]) * 100 }' "$work/times.$$")
     rm -f "$work/times.$$"
+    [ ! -f "$T/browser_used" ] || used=$((used + $(cat "$T/browser_used"))) # tests/page/page.inc
     printf '%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n' "$1" $(($(date +%s) - began)) "$used" "$2" "$3" "$4" "$test" \
         "$5" "$6"
 }

@@ -174,11 +174,11 @@ class Browser:
         self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
     def screenshot(self, path, whole=False):
+        clip = {}
         if whole:
             size = self.js("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
-            data = self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip={"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1})["data"]
-        else:
-            data = self.call("GET", "/screenshot")
+            clip = {"captureBeyondViewport": True, "clip": {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}}
+        data = self.cdp("Page.captureScreenshot", optimizeForSpeed=True, **clip)["data"]  # the same pixels, less deflated
         with open(path, "wb") as f:
             f.write(base64.b64decode(data))
 

@@ -9,6 +9,11 @@ fail() { echo "FAIL: $*"; exit 1; }
 skip() { echo "$*"; exit 77; }
 need() { for tool; do command -v "$tool" >/dev/null 2>&1 || skip "$tool is not installed"; done; }
 
+# has_modules PYTHON MODULE...: are they installed? To find PyTorch takes a hundredth of what it takes to import it.
+has_modules() {
+    "$1" -c 'import sys, importlib.util as u; sys.exit(not all(u.find_spec(m) for m in sys.argv[2:]))' "$@"
+}
+
 # equal WHAT EXPECTED ACTUAL
 equal() { [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"; echo "  $1 = $3"; }
 # at_most WHAT LIMIT ACTUAL, at_least WHAT LIMIT ACTUAL (integers)

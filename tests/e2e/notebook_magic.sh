@@ -1,7 +1,7 @@
 # %memprof and %%memprof in notebooks that nobody saved: tables to the byte, on the kernel that 'memprof kernel install'
 # writes, and nothing without memprof; the text of cells and of made code is in the recording.
 need python3
-/usr/bin/python3 -c 'import ipykernel, nbclient, nbformat' 2>/dev/null ||
+has_modules /usr/bin/python3 ipykernel nbclient nbformat ||
     skip "python3-ipykernel and python3-nbclient are not installed"
 export JUPYTER_DATA_DIR="$PWD/data" IPYTHONDIR="$PWD/ipython" PYTHONDONTWRITEBYTECODE=1
 spec=$PWD/data/kernels/memprof/kernel.json
@@ -17,7 +17,7 @@ equal "a cell" 1 "$(value "SELECT count(*) FROM file WHERE path GLOB '/tmp/ipyke
 equal "made code" "made = bytearray(5000000)  # in no file" "$(value "SELECT source FROM file WHERE path = '<made>'")"
 "$MEMPROF" lines --func func --during 'cell ?3?#1' >lines.txt
 contains "its lines afterwards" lines.txt "kept.append(bytearray(count"
-if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+if has_modules /usr/bin/python3 torch; then
     /usr/bin/python3 "$ROOT/tests/programs/notebook_cells.py" torch memprof || fail "PyTorch"
 fi
 

@@ -4,7 +4,7 @@ module=$("$MEMPROF" python-path)
 equal "what it prints" "$(dirname "$MEMPROF")/python" "$module"
 python=python3
 extra=
-if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then python=/usr/bin/python3 extra=numpy; fi
+if has_modules /usr/bin/python3 numpy; then python=/usr/bin/python3 extra=numpy; fi
 export PYTHONDONTWRITEBYTECODE=1
 
 # the program's own modules come first, and PYTHONPATH is as it was unless asked
@@ -74,6 +74,6 @@ for each in "$python" $(ls "$HOME"/.pyenv/versions/3.9.*/bin/python3 "$HOME"/.py
 done
 
 # modules that share memory, element by element
-if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+if has_modules /usr/bin/python3 torch; then
     PYTHONPATH=$module /usr/bin/python3 "$ROOT/tests/programs/python_torch_copy.py" || fail "memprof.torch"
 fi

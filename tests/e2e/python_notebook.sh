@@ -34,7 +34,7 @@ record_ok /usr/bin/python3 "$ROOT/tests/programs/python_notebook.py" elsewhere/x
 lacks "nowhere" lines.txt "# in the notebook"
 contains "nowhere: the table" lines.txt "## forward"
 
-/usr/bin/python3 -c 'import ipykernel, nbclient, nbformat' 2>/dev/null ||
+has_modules /usr/bin/python3 ipykernel nbclient nbformat ||
     skip "python3-ipykernel and python3-nbclient are not installed"
 cp saved 'train it.ipynb'
 record_ok /usr/bin/python3 "$ROOT/tests/programs/python_notebook.py" 'train it.ipynb' kernel

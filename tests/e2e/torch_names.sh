@@ -1,7 +1,7 @@
 # run --torch-names against what PyTorch says of each tensor: tied weights, an LSTM's in one buffer, views that overlap,
 # views of views and of other types, gradients and what an optimizer keeps.
 python=/usr/bin/python3
-"$python" -c 'import torch' 2>/dev/null || skip "no torch for $python"
+has_modules "$python" torch || skip "no torch for $python"
 "$MEMPROF" run -q -o out.db --torch-names --python-module "$python" "$ROOT/tests/programs/torch_names.py" ledger.json
 "$MEMPROF" report out.db --names --top 0 --json >names.json
 "$python" - ledger.json out.db names.json <<'END'

@@ -1,7 +1,7 @@
 # A training script on PyTorch: Python's lines, operators and phases hold exactly the bytes that the script knows of its
 # tensors (element_size * nelement); tensors' data come through posix_memalign.
 python=/usr/bin/python3
-$python -c 'import sys, importlib.util as u; sys.exit(not u.find_spec("torch"))' ||
+has_modules "$python" torch ||
     skip "Debian's python3-torch is not installed"
 script=$ROOT/samples/train.py
 "$python" "$script" --steps 3 --ledger >alone || fail "alone"

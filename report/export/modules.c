@@ -100,7 +100,8 @@ int export_modules_program(struct export_modules *m, struct export_module *modul
 {
     static const char sql[] =
         "SELECT p.exe, (SELECT min(module_id) FROM module o WHERE o.process_id = p.process_id AND o.path = p.exe) FROM "
-        "process p LEFT JOIN thread t USING(process_id) LEFT JOIN account a ON a.scope = 'thread' AND a.inclusive = 0 "
+        "process p LEFT JOIN thread t USING(process_id) LEFT JOIN main.account a ON a.scope = 'thread' AND a.inclusive "
+        "= 0 "
         "AND a.kind = 'all' AND a.key_id = t.thread_id GROUP BY p.process_id ORDER BY total(a.alloc_bytes) DESC, "
         "p.process_id LIMIT 1";
     sqlite3_stmt *s = NULL;

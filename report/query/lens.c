@@ -71,7 +71,7 @@ static int skip_label(struct lens *l, const char *pattern)
     return *whole && skip_addresses(l, whole);
 }
 
-static int mark_skipped(struct lens *l, struct error *err)
+int lens_mark_skipped(struct lens *l, struct error *err)
 {
     for (int i = 0; i < l->options->skip_count; i++) {
         const char *pattern = l->options->skips[i];
@@ -187,7 +187,7 @@ static int load_survivors(struct lens *l, struct error *err)
     return survivors_load(l->db, l->options->pid ? &l->images : NULL, w->ranges, w->count, &l->replay, err);
 }
 
-static void add_no_frame(struct lens *l)
+void lens_add_no_frame(struct lens *l)
 {
     struct tree *t = &l->tree;
     int64_t last = t->function_count > 1 ? t->functions[t->function_count - 1].id : 0;
@@ -205,19 +205,18 @@ int lens_apply(sqlite3 *db, const struct lens_options *options, struct error *er
         return 0;
     if (options->language == TREE_PYTHON && db_int(db, "SELECT 1 FROM frame WHERE language = 'python' LIMIT 1", 0) == 0)
         return error_set(err, EINVAL, "--python-only: no Python code in this recording");
-    if (options->is_of_sites && !options->skip_count && options->language == TREE_BOTH &&
-        !(options->window && (options->window->is_by_event || options->window->has_survivors)))
+    if (options->is_of_sites && !(options->window && (options->window->is_by_event || options->window->has_survivors)))
         return lens_apply_sites(&l, err);
     lens_kind(&l, "all");
     rc = tree_open(db, &l.tree, err);
     if (rc == 0)
-        rc = mark_skipped(&l, err);
+        rc = lens_mark_skipped(&l, err);
     if (rc == 0 && (options->pid || options->window || options->min_size_bytes))
         rc = lens_load_replay(&l, err);
     if (rc == 0 && options->window && options->window->has_survivors)
         rc = load_survivors(&l, err);
     if (rc == 0 && options->language != TREE_BOTH)
-        add_no_frame(&l);
+        lens_add_no_frame(&l);
     if (rc == 0)
         rc = lens_load_sites(&l, err);
     if (rc == 0) {

@@ -80,8 +80,7 @@ static int is_kept(const struct lens *l, const struct tree_place *self)
     return tree_is_shown(t, self, l->options->language);
 }
 
-/* The self frame of a site: from the recorder's outwards; where that is of another language, from the innermost on. */
-static void choose_self(struct lens *l, struct lens_site *site)
+void lens_choose_self(struct lens *l, struct lens_site *site)
 {
     struct tree *t = &l->tree;
     uint32_t node = tree_node(t, site->stack_id);
@@ -183,7 +182,7 @@ void lens_account(struct lens *l)
     for (uint32_t i = 0; i < l->site_count; i++) {
         struct lens_site *site = &l->sites[i];
         int64_t keys[LENS_COUNT];
-        choose_self(l, site);
+        lens_choose_self(l, site);
         if (site->line != site->old_line)
             mark_changed(l, site);
         keys_of(l, &site->self, site->line, keys);

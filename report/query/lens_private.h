@@ -1,6 +1,7 @@
 /*
  * lens_private.h: what a lens works on, and its stages: what the user asks for (lens.c), the sites and their accounts
- * (lens_account.c), the tables that stand before those of the file (lens_tables.c); sites alone (lens_sites.c).
+ * (lens_account.c), the tables that stand before those of the file (lens_tables.c); sites alone (lens_sites.c), and
+ * their lines (lens_own_lines.c).
  */
 #ifndef MEMPROF_LENS_PRIVATE_H
 #define MEMPROF_LENS_PRIVATE_H
@@ -65,6 +66,12 @@ enum { LENS_WINDOWED_COUNT = STAT_VALUE_COUNT - STAT_SCANNED_END };
 /* A kind's number. */
 uint32_t lens_kind(struct lens *l, const char *name);
 int lens_load_sites(struct lens *l, struct error *err);
+/* Marks what the options skip in the tree; -EINVAL where there is nothing of a name. */
+int lens_mark_skipped(struct lens *l, struct error *err);
+/* The line of sites without a frame of the language that is shown. */
+void lens_add_no_frame(struct lens *l);
+/* The self frame of a site: from the recorder's outwards; where that is of another language, from the innermost on. */
+void lens_choose_self(struct lens *l, struct lens_site *site);
 /* Chooses the line of each site and adds up its keys. */
 void lens_account(struct lens *l);
 /* Those of threads, which a replay by event has. */
@@ -75,11 +82,15 @@ int lens_restore_own_peaks(struct lens *l, struct error *err);
 int64_t lens_row_key(const struct lens *l, const struct lens_row *row);
 
 int lens_write(struct lens *l, struct error *err);
+/* Of it the lines alone that the tree has beyond the file's. */
+int lens_write_lines(struct lens *l, struct error *err);
 
 /* What is wanted of the events; is_replayed says whether anything is. */
 int lens_load_replay(struct lens *l, struct error *err);
 /* All of it where sites alone are wanted (lens_sites.c). */
 int lens_apply_sites(struct lens *l, struct error *err);
+/* Where functions are skipped or a language is shown: the line of each site, one site at a time (lens_own_lines.c). */
+int lens_own_lines(struct lens *l, struct error *err);
 /* Totals, the window, and the views over what temp.lens_site has. */
 int lens_write_replayed(struct lens *l, struct error *err);
 /* Statistics from first to end, at column at. */

@@ -1,7 +1,7 @@
 /*
- * The lens of who wants sites alone, with the lines that they have in the file (exports): what was replayed goes row by
- * row into a table, so that of a recording with many sites neither its stacks nor accounts that nobody reads are in
- * memory. Accounts by line are sums over the sites, and made when somebody asks for them.
+ * The lens of who wants sites alone (exports): what was replayed goes row by row into a table, so that of a recording
+ * with many sites neither its stacks nor accounts that nobody reads are in memory. Accounts by line are sums over the
+ * sites, and made when somebody asks for them. Lines are those of the file, or of lens_own_lines.c.
  */
 #include "lens_private.h"
 
@@ -82,10 +82,35 @@ static int make_views(struct lens *l, struct error *err)
     return rc;
 }
 
+/* Nothing was replayed: the sites are the file's, and of lines that have the same sites as there the own peak, too. */
+static int make_line_view(struct lens *l, struct error *err)
+{
+    struct buf sql = BUF(1 << 14);
+    buf_puts(&sql,
+             "DROP VIEW temp.account_stat; CREATE TEMP VIEW account_stat AS SELECT 'line' AS scope, sl.line_id AS "
+             "key_id, 0 AS inclusive, s.device_id, s.kind");
+    for (int i = 0; i < STAT_VALUE_COUNT; i++)
+        if (i == STAT_own_peak_bytes)
+            buf_puts(&sql,
+                     ", coalesce((SELECT a.own_peak_bytes FROM main.account a WHERE a.scope = 'line' AND "
+                     "a.inclusive = 0 AND a.device_id = s.device_id AND a.kind = s.kind AND a.key_id = sl.line_id "
+                     "AND a.key_id NOT IN (SELECT line_id FROM temp.lens_changed)), iif(count(*) = 1, "
+                     "max(own_peak_bytes), NULL)) AS own_peak_bytes");
+        else
+            put_sum(&sql, &stat_infos[i]);
+    buf_puts(&sql, " FROM site_stat s JOIN site_line sl USING(site_id) GROUP BY sl.line_id, s.device_id, s.kind");
+    int rc = db_exec(l->db, buf_text(&sql), err);
+    buf_free(&sql);
+    return rc;
+}
+
 int lens_apply_sites(struct lens *l, struct error *err)
 {
     struct sink k = {.lens = l, .err = err};
     int rc = db_exec(l->db, "SAVEPOINT lens", err);
+    const int has_lines = l->options->skip_count || l->options->language != TREE_BOTH;
+    if (rc == 0 && has_lines)
+        rc = lens_own_lines(l, err);
     if (rc == 0)
         rc = make_table(l, &k, err);
     l->replay.take = take_site;
@@ -96,6 +121,8 @@ int lens_apply_sites(struct lens *l, struct error *err)
     rc = rc ? rc : k.rc;
     if (rc == 0 && l->is_replayed)
         rc = make_views(l, err);
+    else if (rc == 0 && has_lines)
+        rc = make_line_view(l, err);
     if (rc == 0 && l->is_replayed)
         rc = lens_write_replayed(l, err);
     if (rc == 0)

@@ -434,6 +434,39 @@ int lens_write_replayed(struct lens *l, struct error *err)
     return rc;
 }
 
+/* What was added stands behind what the file has; of most recordings it is nothing, and their tables stay. */
+static int show_lines(struct lens *l, struct error *err)
+{
+    if (l->tree.line_count == l->tree.stored_lines)
+        return 0;
+    return db_exec(l->db,
+                   "CREATE INDEX temp.lens_line_id ON lens_line(line_id);"
+                   "CREATE TEMP VIEW line AS SELECT * FROM main.line UNION ALL SELECT * FROM temp.lens_line",
+                   err);
+}
+
+static int show_no_frame(struct lens *l, struct error *err)
+{
+    if (!l->no_frame)
+        return 0;
+    return db_exec(l->db,
+                   l->options->language == TREE_PYTHON
+                       ? "CREATE TEMP VIEW function AS SELECT * FROM main.function UNION ALL SELECT "
+                         "max(function_id) + 1, '(no Python frame)', '(no Python frame)', '', NULL, NULL, 0 FROM "
+                         "main.function"
+                       : "CREATE TEMP VIEW function AS SELECT * FROM main.function UNION ALL SELECT "
+                         "max(function_id) + 1, '(no native frame)', '(no native frame)', '', NULL, NULL, 0 FROM "
+                         "main.function",
+                   err);
+}
+
+int lens_write_lines(struct lens *l, struct error *err)
+{
+    int rc = write_lines(l, err);
+    rc = rc ? rc : show_lines(l, err);
+    return rc ? rc : show_no_frame(l, err);
+}
+
 int lens_write(struct lens *l, struct error *err)
 {
     int rc = db_exec(l->db, "SAVEPOINT lens", err);
@@ -447,22 +480,14 @@ int lens_write(struct lens *l, struct error *err)
         rc = write_sites(l, err);
     if (rc == 0)
         rc = db_exec(l->db,
-                     "CREATE INDEX temp.lens_account_key ON lens_account(scope, inclusive, device_id, kind, key_id);"
-                     "CREATE INDEX temp.lens_line_id ON lens_line(line_id);"
-                     "CREATE TEMP VIEW line AS SELECT * FROM main.line UNION ALL SELECT * FROM temp.lens_line",
+                     "CREATE INDEX temp.lens_account_key ON lens_account(scope, inclusive, device_id, kind, key_id)",
                      err);
     if (rc == 0)
+        rc = show_lines(l, err);
+    if (rc == 0)
         rc = show_accounts(l, err);
-    if (rc == 0 && l->no_frame)
-        rc = db_exec(l->db,
-                     l->options->language == TREE_PYTHON
-                         ? "CREATE TEMP VIEW function AS SELECT * FROM main.function UNION ALL SELECT "
-                           "max(function_id) + 1, '(no Python frame)', '(no Python frame)', '', NULL, NULL, 0 FROM "
-                           "main.function"
-                         : "CREATE TEMP VIEW function AS SELECT * FROM main.function UNION ALL SELECT "
-                           "max(function_id) + 1, '(no native frame)', '(no native frame)', '', NULL, NULL, 0 FROM "
-                           "main.function",
-                     err);
+    if (rc == 0)
+        rc = show_no_frame(l, err);
     if (rc == 0 && l->is_replayed)
         rc = write_teardowns(l, err);
     if (rc == 0)

@@ -209,9 +209,11 @@ static void close_export(struct exporting *e)
         struct trace *t = &e->traces[i];
         free(t->blocks);
         free(t->segments);
-        free(t->region_list);
+        for (size_t page = 0; t->regions && page < TORCH_PAGES; page++)
+            free(t->regions[page]);
+        free(t->regions);
+        free(t->unused);
         map_close(&t->live);
-        map_close(&t->regions);
         map_close(&t->processes);
     }
     free(e->traces);

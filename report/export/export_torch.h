@@ -14,6 +14,10 @@
 #define TORCH_DEVICES_MAX  64
 #define TORCH_TEXTS        2            /* compile_context, user_metadata */
 #define TORCH_REGION_BYTES (2ull << 20) /* what stands for segments comes in these */
+#define TORCH_ADDRESS_BITS 53           /* of addresses: numbers in the viewer are doubles */
+#define TORCH_PAGE_REGIONS (1ul << 15)  /* bits of a page */
+#define TORCH_REGIONS      ((1ull << TORCH_ADDRESS_BITS) / TORCH_REGION_BYTES)
+#define TORCH_PAGES        (TORCH_REGIONS / TORCH_PAGE_REGIONS)
 
 enum block_state { BLOCK_UNUSED, BLOCK_ACTIVE, BLOCK_PENDING };
 
@@ -37,12 +41,12 @@ struct trace { /* of one device */
     int64_t count;
     struct block *blocks;
     uint32_t block_count, block_capacity;
+    uint32_t *unused; /* places in blocks of those that are gone */
+    uint32_t unused_count, unused_capacity;
     struct map live;        /* address, kind -> index */
     struct range *segments; /* by address, disjoint */
     uint32_t segment_count, segment_capacity;
-    struct map regions; /* numbers of TORCH_REGION_BYTES that blocks without a segment lay in */
-    uint64_t *region_list;
-    uint32_t region_count, region_capacity;
+    uint64_t **regions;   /* numbers of TORCH_REGION_BYTES that blocks without a segment lay in: a bit each, in pages */
     struct map processes; /* id -> order */
     uint32_t process_count;
     /* of an imported snapshot */
@@ -83,6 +87,7 @@ void torch_frames_freed(struct exporting *e, int64_t stack_id); /* of a free: wh
 int torch_trace_write(struct exporting *e, struct trace *t, const char *device, struct error *err);
 uint32_t torch_segment_at(const struct trace *t, uint64_t address); /* the first that ends after it */
 void torch_segment_insert(struct trace *t, uint32_t at, const struct range *r);
+int torch_has_region(const struct trace *t, uint64_t number);
 
 /* export_torch_final.c: segments and their blocks. count: of all devices' segments so far */
 void torch_final_write(struct exporting *e, struct trace *t, int64_t *count);

@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_region(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int by_block(const void *a, const void *b)
 {
     const struct block *x = a, *y = b;
@@ -21,25 +15,33 @@ static int by_block(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Regions beside each other are one; where a segment is already, nothing is needed. */
+/* Where a segment is already, nothing is needed. */
+static void add_region(struct trace *t, uint64_t at, uint64_t end)
+{
+    while (at < end) {
+        uint32_t n = torch_segment_at(t, at);
+        uint64_t to = n < t->segment_count && t->segments[n].start < end ? t->segments[n].start : end;
+        if (to > at) {
+            struct range r = {.start = at, .end = to};
+            torch_segment_insert(t, n, &r);
+            n++;
+        }
+        at = to < end ? t->segments[n].end : end;
+    }
+}
+
+/* Regions beside each other are one. */
 static void add_regions(struct trace *t)
 {
-    if (t->region_count)
-        qsort(t->region_list, t->region_count, sizeof *t->region_list, by_region);
-    for (uint32_t i = 0, j; i < t->region_count; i = j) {
-        for (j = i + 1; j < t->region_count && t->region_list[j] == t->region_list[j - 1] + 1;)
-            j++;
-        uint64_t at = t->region_list[i] * TORCH_REGION_BYTES, end = (t->region_list[j - 1] + 1) * TORCH_REGION_BYTES;
-        while (at < end) {
-            uint32_t n = torch_segment_at(t, at);
-            uint64_t to = n < t->segment_count && t->segments[n].start < end ? t->segments[n].start : end;
-            if (to > at) {
-                struct range r = {.start = at, .end = to};
-                torch_segment_insert(t, n, &r);
-                n++;
-            }
-            at = to < end ? t->segments[n].end : end;
-        }
+    for (uint64_t first = 0, end; t->regions && first < TORCH_REGIONS; first = end + 1) {
+        end = first;
+        if (first % TORCH_PAGE_REGIONS == 0 && !t->regions[first / TORCH_PAGE_REGIONS])
+            end = first + TORCH_PAGE_REGIONS - 1; /* none of the page */
+        else
+            while (end < TORCH_REGIONS && torch_has_region(t, end))
+                end++;
+        if (end > first && torch_has_region(t, first))
+            add_region(t, first * TORCH_REGION_BYTES, end * TORCH_REGION_BYTES);
     }
 }
 

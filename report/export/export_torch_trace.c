@@ -80,6 +80,22 @@ static void segment_add(struct trace *t, const struct row *r)
     torch_segment_insert(t, torch_segment_at(t, range.start), &range);
 }
 
+int torch_has_region(const struct trace *t, uint64_t number)
+{
+    const uint64_t *page = t->regions ? t->regions[number / TORCH_PAGE_REGIONS] : NULL;
+    return page && (page[number % TORCH_PAGE_REGIONS / 64] >> number % 64 & 1);
+}
+
+static void add_region(struct trace *t, uint64_t number)
+{
+    if (!t->regions)
+        t->regions = xcalloc(TORCH_PAGES, sizeof *t->regions);
+    uint64_t **page = &t->regions[number / TORCH_PAGE_REGIONS];
+    if (!*page)
+        *page = xcalloc(TORCH_PAGE_REGIONS / 64, sizeof **page);
+    (*page)[number % TORCH_PAGE_REGIONS / 64] |= 1ull << number % 64;
+}
+
 static void cover(struct trace *t, uint64_t address, int64_t size_bytes)
 {
     uint64_t end = address + (size_bytes > 0 ? (uint64_t)size_bytes : 1);
@@ -88,11 +104,8 @@ static void cover(struct trace *t, uint64_t address, int64_t size_bytes)
         to = t->segments[i].end; /* a block may lie in several that meet */
     if (to >= end)
         return;
-    for (uint64_t n = address / TORCH_REGION_BYTES; n <= (end - 1) / TORCH_REGION_BYTES; n++)
-        if (map_number(&t->regions, n, 0) == MAP_NONE) {
-            map_set_number(&t->regions, n, 0, 1);
-            *ARRAY_ADD(t->region_list, t->region_count, t->region_capacity) = n;
-        }
+    for (uint64_t n = address / TORCH_REGION_BYTES; n <= (end - 1) / TORCH_REGION_BYTES && n < TORCH_REGIONS; n++)
+        add_region(t, n);
 }
 
 /* --- entries ---------------------------------------------------------------------------------------------------- */
@@ -121,15 +134,33 @@ static void put_entry(struct exporting *e, struct trace *t, enum snapshot_word a
     pickle_put_next(&w->pickle, t->count);
 }
 
+/* Of a block that is born, the place of one that is gone where there is one: memory does not follow the number of
+ * events, whether addresses are used again or not. */
+static uint32_t place_block(struct trace *t, const struct row *r)
+{
+    uint32_t next = t->unused_count ? t->unused[t->unused_count - 1] : t->block_count;
+    uint32_t index = map_number_or(&t->live, r->address, r->kind, next);
+    if (index != next)
+        return index;
+    if (t->unused_count)
+        t->unused_count--;
+    else
+        (void)ARRAY_ADD(t->blocks, t->block_count, t->block_capacity);
+    return index;
+}
+
+static void remove_block(struct trace *t, uint32_t index)
+{
+    struct block *b = &t->blocks[index];
+    map_take(&t->live, b->address, b->kind);
+    b->state = BLOCK_UNUSED;
+    *ARRAY_ADD(t->unused, t->unused_count, t->unused_capacity) = index;
+}
+
 static void give_alloc(struct exporting *e, struct trace *t, const struct row *r)
 {
     struct row segment = *r;
-    uint32_t index = map_number(&t->live, r->address, r->kind);
-    if (index == MAP_NONE) {
-        index = t->block_count;
-        (void)ARRAY_ADD(t->blocks, t->block_count, t->block_capacity);
-        map_set_number(&t->live, r->address, r->kind, index);
-    }
+    const uint32_t index = place_block(t, r);
     t->blocks[index] = (struct block){r->address, r->size_bytes, r->stack_id, r->kind, BLOCK_ACTIVE};
     if (is_own_segment(e, t, r->kind)) {
         segment.size_bytes = r->size_bytes > 0 ? r->size_bytes : 1;
@@ -147,7 +178,7 @@ static void give_alloc(struct exporting *e, struct trace *t, const struct row *r
 static void give_free(struct exporting *e, struct trace *t, const struct row *r)
 {
     uint32_t index = map_number(&t->live, r->address, r->kind);
-    struct block *b = index == MAP_NONE || !t->blocks[index].state ? NULL : &t->blocks[index];
+    struct block *b = index == MAP_NONE ? NULL : &t->blocks[index];
     int was_pending = b && b->state == BLOCK_PENDING;
     int64_t stack_id = b ? b->stack_id : r->stack_id;
     if (r->op == ROW_FREE_REQUESTED) {
@@ -164,7 +195,7 @@ static void give_free(struct exporting *e, struct trace *t, const struct row *r)
     if (!r->is_silent)
         put_entry(e, t, WORD_free_completed, r, r->size_bytes, stack_id);
     if (b)
-        b->state = BLOCK_UNUSED;
+        remove_block(t, index);
     if (b && is_own_segment(e, t, r->kind) && r->op == ROW_FREE) {
         int64_t bytes = r->size_bytes > 0 ? r->size_bytes : 1;
         if (!r->is_silent)

@@ -6,8 +6,7 @@ import os, sqlite3, sys
 PER_EVENT, PER_SITE = 8, 330
 memprof, small, events, sites = sys.argv[1:]
 runs = [["pprof", "--from", "5s"], ["folded", "--min-size", "500"], ["rows-csv", "--process", "4711"],
-        ["rows-csv", "--skip", "load_batch"], ["pprof", "--native"],
-        ["torch-snapshot", "--device", "host", "--max-events", "1000"]]
+        ["folded", "--skip", "load_batch"], ["torch-snapshot", "--device", "host", "--max-events", "1000"]]
 
 
 def peak_bytes(recording, arguments):

@@ -26,7 +26,7 @@
 /* 0: do not record; 1: a call of the program; 2: made inside an allocator's call, a segment of that allocator */
 static int enter(struct thread *t, struct unwind_state s)
 {
-    if (unlikely(t->maps_hidden) && t->cuda_sp && s.sp < t->cuda_sp)
+    if (unlikely(t->maps_hidden) && thread_is_within(t, s, t->cuda_sp))
         return 0;
     if (thread_enter(t, s))
         return 1;

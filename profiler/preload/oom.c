@@ -32,20 +32,13 @@ static void write_name(unsigned device, char name[WIRE_NAME_BYTES])
         name[n++] = 0;
 }
 
-/* Whether an observer's call of this thread is under way, seen from s. One that was left by longjmp or an exception is
- * over: it was further down, or it is nowhere on the stack any more. */
-static int is_telling(const struct thread *t, struct unwind_state s)
-{
-    return t->oom_sp && s.sp < t->oom_sp && unwind_above(t->unwind, s, t->oom_sp) != UNWIND_NO_HOOK;
-}
-
 /* Aligned anew: hooks keep the stack as their caller had it. */
 __attribute__((noinline, force_align_arg_pointer)) void oom_tell(struct thread *t, struct unwind_state s,
                                                                  unsigned device, uint64_t size_bytes)
 {
     const struct observer *o = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
     char name[WIRE_NAME_BYTES];
-    if (!o || t->depth || is_telling(t, s))
+    if (!o || t->depth || thread_is_within(t, s, t->oom_sp))
         return;
     int saved = errno;
     write_name(device, name);

@@ -148,6 +148,11 @@ static int skip(void)
     return 0;
 }
 
+int thread_is_within(const struct thread *t, struct unwind_state s, uint64_t call_sp)
+{
+    return call_sp && s.sp < call_sp && unwind_above(t->unwind, s, call_sp) != UNWIND_NO_HOOK;
+}
+
 static __attribute__((noinline)) int enter_nested(struct thread *t, struct unwind_state s)
 {
     if (new_is_allocator(s.pc))

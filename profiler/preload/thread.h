@@ -133,6 +133,10 @@ static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
     t->depth--;
 }
 
+/* Whether this thread's call of ours, whose caller's stack pointer is call_sp (0: none), is under way, seen from s. One
+ * that was left by longjmp or an exception is over: it was further down, or it is nowhere on the stack any more. */
+int thread_is_within(const struct thread *t, struct unwind_state s, uint64_t call_sp) HIDDEN;
+
 /* From now on the end of each thread that has a ring is noticed. Once, by the library's constructor. */
 void thread_watch_ends(void) HIDDEN;
 /* Takes a ring for the thread. 0: none to be had; the thread is not recorded. */

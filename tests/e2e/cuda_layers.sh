@@ -56,6 +56,12 @@ equal "at the end" "0|0" \
     "$(sql "SELECT active_last_bytes || '|' || allocated_last_bytes FROM timeline WHERE device_id = 1 AND level = 0
     ORDER BY time_ns DESC LIMIT 1")"
 
+# a handler that leaves a driver's call: what comes later is the program's, further up in the stack as well
+run left
+layers cuda:0 device 2 2 5 5
+equal "maps" "2|$((6 * M))" \
+    "$(sql "SELECT sum(alloc_count) || '|' || sum(alloc_bytes) FROM v_line WHERE function = 'below' AND kind = 'map'")"
+
 # what a pool held for a moment between two readings of its attributes, its own highest value tells
 run spike
 equal "a pool's highest value" $((6 * M)) "$(cat run.out)"

@@ -40,8 +40,7 @@ int cuda_enter(struct cuda_call *c)
     struct thread *t = &self;
     c->error_number = errno;
     cuda_driver.used = 1;
-    /* A call at or above the outer one's caller: that one was left by longjmp or an exception. */
-    if (t->cuda_sp && c->at.sp < t->cuda_sp)
+    if (thread_is_within(t, c->at, t->cuda_sp))
         return 0;
     if (unlikely(!gate.on || !t->ring)) {
         if (thread_enter(t, c->at)) /* a forked child, a new thread, or before the constructor */

@@ -13,22 +13,8 @@ _TITLES = {'at_peak_bytes': 'held at peak', 'own_peak_bytes': 'own peak', 'start
            'end_bytes': 'live at end', 'net_growth_bytes': 'net growth', 'alloc_count': 'allocs',
            'temporary_count': 'temporary', 'active_peak_bytes': 'device active', 'reserved_peak_bytes':
            'device reserved', 'alloc_bytes': 'allocated', 'free_bytes': 'freed'}
-# The statistics of --columns whose key in JSON is another.
-_KEYS = {'active.at_peak': 'at_peak_bytes', 'count.at_peak': 'at_peak_count', 'active.at_kind_peak':
-         'at_kind_peak_bytes', 'alloc.largest': 'largest_bytes', 'lifetime.total': 'lifetime_ns', 'mean.lifetime':
-         'mean_lifetime_ns', 'resident.at_peak': 'resident_bytes', 'resident.shared': 'resident_shared_bytes',
-         'resident.huge': 'resident_huge_bytes', 'swapped.at_peak': 'swapped_bytes', 'untouched.at_peak':
-         'untouched_bytes'}
 _CELL = 'padding:1px 8px;white-space:pre;font-family:monospace;text-align:%s'
 _ROWS_MAX = 1000  # of one table
-
-
-def key_of(statistic):
-    """The key in --json of a statistic of --columns."""
-    if statistic in _KEYS:
-        return _KEYS[statistic]
-    key = statistic.replace('.', '_')
-    return key if key.endswith(('_bytes', '_count', '_ns')) else key + '_bytes'
 
 
 def _title(key):
@@ -119,9 +105,9 @@ def _function(group, keys):
 
 
 def lines(data, columns):
-    """Of `memprof lines`: a table for each function and device."""
+    """Of `memprof lines`: a table for each function and device. columns: keys that were asked for; None: none were."""
     rows = data.get('lines') or []
-    keys = [key_of(each) for each in columns] if columns else _WINDOW if data.get('window') else _WHOLE
+    keys = columns if columns else _WINDOW if data.get('window') else _WHOLE
     if not columns:  # what no row says is left out
         keys = [key for key in keys if any(row.get(key) is not None for row in rows)]
     groups = {}

@@ -12,11 +12,6 @@ from . import _hook, _report, lines, page, range
 
 PLAIN = ("memprof: this kernel is not recorded, so there are no tables; 'memprof kernel install --user' adds the kernel "
          "\"Python 3 (memprof)\" to the menu, which is")
-# memlab's names of statistics, as far as they are ours under other names
-_MEMLAB = {'active_bytes.all.peak': 'active.peak', 'reserved_bytes.all.peak': 'reserved.peak',
-           'active_bytes.all.current': 'active.at_peak', 'active_bytes.all.allocated': 'alloc.bytes',
-           'active_bytes.all.freed': 'free.bytes', 'allocation.all.allocated': 'alloc.count',
-           'allocation.all.freed': 'free.count'}
 _DEFAULT = ('start.bytes', 'active.at_peak', 'net.growth', 'end.bytes', 'alloc.count', 'temporary.count')
 
 
@@ -31,7 +26,7 @@ class _Runs:
 
 
 def _columns(arguments):
-    asked = [_MEMLAB.get(each, each) for listed in arguments.column for each in listed.split(',') if each]
+    asked = [each for listed in arguments.column for each in listed.split(',') if each]
     if arguments.no_default_columns and not asked:
         raise UsageError('-D leaves no column; -c NAME shows one, such as -c alloc.bytes')
     if not asked:

@@ -15,7 +15,8 @@ class Error(Exception):
 
 
 class Table:
-    """rows: a dict a row, as in --json. str(): the terminal's table. data: all of the JSON."""
+    """rows: a dict a row, as in --json. str(): the terminal's table. data: all of the JSON. columns: the keys of the
+    statistics that were asked for; None: of none."""
 
     def __init__(self, text='', data=None, columns=None):
         self.text, self.data, self.columns = text, data if data is not None else {}, columns
@@ -130,7 +131,6 @@ def table(command, options):
     for reserved in ('json', 'csv', 'html', 'output', 'also_json'):
         if reserved in options:
             raise TypeError('%s: a table has its rows and its text already; page() writes HTML' % reserved)
-    columns = options.get('columns')
     memory = os.memfd_create('memprof-rows')
     try:  # one look at the recording gives both
         os.set_inheritable(memory, True)
@@ -140,7 +140,8 @@ def table(command, options):
             data = file.read()
     finally:
         os.close(memory)
-    made = Table(text, json.loads(data) if data else None, columns.split(',') if columns else None)
+    data = json.loads(data) if data else {}
+    made = Table(text, data, data['columns'].split(',') if options.get('columns') and 'columns' in data else None)
     if problem:
         error = Error(problem)
         error.table = made  # of what was there

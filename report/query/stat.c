@@ -18,6 +18,17 @@ const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
 #undef STAT
 };
 
+const struct stat_torch stat_torch_names[] = {
+#define TORCH(key, stat) {key, STAT_##stat},
+#include "stat_torch.def"
+};
+const int stat_torch_count = sizeof stat_torch_names / sizeof *stat_torch_names;
+
+static int is_name(const char *name, const char *text, size_t length)
+{
+    return strlen(name) == length && strncmp(name, text, length) == 0;
+}
+
 /* By the title of its column in a table, or by a beginning that only one name has; -1 without one. */
 static int find_short(const char *name, size_t length)
 {
@@ -31,7 +42,7 @@ static int find_short(const char *name, size_t length)
         {"largest", STAT_largest_bytes},     {"resident", STAT_resident_bytes}, {"untouched", STAT_untouched_bytes}};
     int found = -1;
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        if (strlen(titles[i].name) == length && strncmp(titles[i].name, name, length) == 0)
+        if (is_name(titles[i].name, name, length))
             return titles[i].stat;
     for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
         if (length == 0 || strncmp(stat_infos[i].name, name, length) != 0)
@@ -45,12 +56,12 @@ static int find_short(const char *name, size_t length)
 
 int stat_find(const char *name, size_t length)
 {
-    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
-        const char *names[] = {stat_infos[i].name, stat_infos[i].column};
-        for (int k = 0; k < 2; k++)
-            if (strlen(names[k]) == length && strncmp(names[k], name, length) == 0)
-                return i;
-    }
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
+        if (is_name(stat_infos[i].name, name, length) || is_name(stat_infos[i].column, name, length))
+            return i;
+    for (int i = 0; i < stat_torch_count; i++)
+        if (is_name(stat_torch_names[i].name, name, length))
+            return stat_torch_names[i].stat;
     return find_short(name, length);
 }
 

@@ -56,8 +56,16 @@ struct stat_row {
     double error[STAT_COUNT]; /* of estimates (estimate.h): 0: exact; below: not known */
 };
 
-/* Index of a statistic by its name on the command line, its column, the title of that in a table, or the beginning of
- * one name only ("own"); -1: unknown. */
+/* PyTorch's names (stat_torch.def), in the order of the listing that 'help' gives. */
+struct stat_torch {
+    const char *name;
+    int stat;
+};
+extern const struct stat_torch stat_torch_names[];
+extern const int stat_torch_count;
+
+/* Index of a statistic by its name on the command line, its column, PyTorch's name, the title in a table, or the
+ * beginning of one name only ("own"); -1: unknown. */
 int stat_find(const char *name, size_t length);
 /* "alloc_count, alloc_bytes, ..., resident_bytes, ...", for a SELECT from account_stat or site_stat; prefix: "a." or
  * "".

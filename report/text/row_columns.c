@@ -1,6 +1,7 @@
 #include "row_columns.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct column columns[ROW_COLUMN_COUNT] = {
@@ -155,6 +156,14 @@ void stat_list(const struct report_out *out)
         listing_text(l, stat_infos[i].name);
         listing_text(l, units[stat_infos[i].unit]);
         listing_text(l, stat_infos[i].text);
+    }
+    for (int i = 0; i < stat_torch_count; i++) {
+        const struct stat_info *ours = &stat_infos[stat_torch_names[i].stat];
+        char meaning[64];
+        snprintf(meaning, sizeof meaning, "PyTorch's name of %s", ours->name);
+        listing_text(l, stat_torch_names[i].name);
+        listing_text(l, units[ours->unit]);
+        listing_text(l, meaning);
     }
     listing_print(l);
     listing_close(l);

@@ -23,7 +23,7 @@ print(json.dumps({'cell': rows, 'html': _._repr_html_()}))
 table = get_ipython().run_line_magic('memprof', '-r -f func func(4)')
 print(json.dumps({'line magic': [[row['line'], row['start_bytes'], row['alloc_bytes']] for row in table]}))
 #---
-%%memprof -f func -D -c alloc.bytes -T dumped.txt -q
+%%memprof -f func -D -c allocated_bytes.all.allocated -T dumped.txt -q
 if func(1):
     pass
 #---

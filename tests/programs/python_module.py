@@ -113,6 +113,8 @@ assert '&lt;script&gt;&quot;&amp;' in hostile and '<script' not in hostile and '
 step = Net.step.table()
 assert [row['alloc_bytes'] for row in step if row['alloc_bytes']] == [3000001], step.rows
 assert memprof.lines('load', columns=['alloc.bytes'], during='epoch 3').text.count('1.91M') == 1
+table = memprof.lines('load', columns=['allocated_bytes.all.allocated', 'allocation.all.freed'], during='epoch 3')
+assert table.columns == ['alloc_bytes', 'free_count'] and '1.91 MiB' in table._repr_html_(), table
 report = memprof.report(by='line', during='epoch:later', top=5)
 assert report.data['by'] == 'line' and len(report) == 5
 try:

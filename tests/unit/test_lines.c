@@ -180,6 +180,22 @@ static void test_columns(void **state)
               "alloc   own  line  code\n"
               "bytes  peak\n"
               "   40     -   400\n");
+    /* by PyTorch's names, each once */
+    lines_are("b::push", "gone.c", "allocated_bytes.all.allocated,alloc.bytes,active_bytes.all.peak", REPORT_TEXT,
+              "## b::push   gone.c:10   host\n"
+              "! the source cannot be read here; 'memprof run --source' puts it into the database\n"
+              "(device active, reserved: the highest of the whole device while the line was on the stack)\n"
+              "\n"
+              "alloc  device  line  code\n"
+              "bytes  active\n"
+              "   30     100    12\n"
+              "\n"
+              "## b::push   gone.c:10   cuda:0\n"
+              "(more active than reserved: managed memory and that of other processes is not reserved here)\n"
+              "\n"
+              "alloc  device  line  code\n"
+              "bytes  active\n"
+              "   40     100   400\n");
     /* no run of its own could keep the source of what was imported */
     scratch_sql(db, "INSERT INTO meta VALUES('imported_from', '/w/a.pickle')");
     lines_are("b::push", "gone.c", "alloc.bytes", REPORT_TEXT,
@@ -210,6 +226,8 @@ static void test_nothing(void **state)
         "no function 'absent' in this recording; try a pattern such as '*absent*', or 'memprof report --by function'");
     assert_true(lines_columns("alloc.bytes,nonsense", &options, &err) < 0);
     assert_non_null(strstr(err.text, "'nonsense'"));
+    assert_true(lines_columns("alloc.bytes,segment.all.peak", &options, &err) < 0);
+    assert_non_null(strstr(err.text, "'segment.all.peak'"));
     assert_true(lines_columns(",", &options, &err) < 0);
 }
 

@@ -1,6 +1,10 @@
 #include "arena_table.h"
 
 #include "../../common/db.h"
+#include "../../common/kind.h"
+#include "site_rows.h"
+
+enum { FIRST_BYTES = 16 * 48 };
 
 /* The node that called the caller of a stack's innermost one; 0: there is none. */
 static int64_t second_caller(struct walk *walk, int64_t stack_id, int *rc, struct error *err)
@@ -30,17 +34,29 @@ static int load(struct arena_table *t, struct walk *walk, struct error *err)
     return rc;
 }
 
-/* 16 entries of 48 bytes at first, and twice as many each time. Sites have no index by stack: all are read, once. */
+/* 16 entries of 48 bytes at first, and twice as many each time. */
+static int is_table_size(int64_t largest_bytes, int64_t alloc_bytes)
+{
+    const int64_t times = largest_bytes / FIRST_BYTES;
+    return times >= 1 && largest_bytes % FIRST_BYTES == 0 && (times & (times - 1)) == 0 &&
+           alloc_bytes % FIRST_BYTES == 0;
+}
+
+/* Sites have no index by stack: all are read, once. */
 static int load_sizes(struct arena_table *t, struct walk *walk, struct error *err)
 {
-    sqlite3_stmt *s = NULL;
-    int rc = db_prepare(walk_db(walk),
-                        "SELECT stack_id FROM site WHERE kind = 'heap' AND largest_bytes >= 768 AND largest_bytes % "
-                        "768 = 0 AND largest_bytes / 768 & (largest_bytes / 768 - 1) = 0 AND alloc_bytes % 768 = 0",
-                        &s, err);
-    while (rc == 0 && db_next(s, &rc, err))
-        *map_slot(&t->sized, (uint64_t)sqlite3_column_int64(s, 0), 0) = 1;
-    sqlite3_finalize(s);
+    enum { STACK, KIND, LARGEST, BYTES, COLUMNS };
+    static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind,
+                                                        PACKED_site_largest_bytes, PACKED_site_alloc_bytes};
+    struct site_rows rows;
+    int rc = site_rows_open(walk_db(walk), columns, COLUMNS, &rows, err);
+    while (rc == 0 && (rc = site_rows_next(&rows, err)) == 1) {
+        rc = 0;
+        if (site_rows_value(&rows, KIND) == KIND_heap &&
+            is_table_size(site_rows_value(&rows, LARGEST), site_rows_value(&rows, BYTES)))
+            *map_slot(&t->sized, (uint64_t)site_rows_value(&rows, STACK), 0) = 1;
+    }
+    site_rows_close(&rows);
     return rc;
 }
 

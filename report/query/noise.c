@@ -13,7 +13,11 @@ enum {
     IS_KNOWN = 1,
     IS_START_UP = 2, /* the interpreter initializes itself */
     IS_IMPORT = 4,   /* an import runs the frames, and no code but of libraries lies between */
+    IS_OWN = 8,      /* the interpreter's own, by what was met further in: shifted by enum met */
 };
+
+/* From a node outwards to the first frame of Python. */
+enum met { MET_INTERPRETER = 1, MET_LIBRARY = 2, MET_ALL = 4 };
 
 struct noise {
     struct walk *walk;
@@ -54,6 +58,34 @@ void noise_close(struct noise *n)
     free(n);
 }
 
+/* Whether a block is the interpreter's own, from this node outwards; outer: what the node that called it tells. */
+static int is_own(struct noise *n, const struct walk_step *step, unsigned met, int outer)
+{
+    const uint16_t *traits = noise_frames(&n->frames, step);
+    for (int i = 0; i < step->count; i++) {
+        if (traits[i] & FRAME_PYTHON)
+            return is_import(n, step, i, outer & IS_IMPORT) != 0;
+        if (!(met & MET_LIBRARY) && (traits[i] & FRAME_INTERNED))
+            return 1;
+        if (!(traits[i] & FRAME_LIBRARY))
+            return 0;
+        met |= (traits[i] & FRAME_OWN ? 0 : MET_LIBRARY) | (traits[i] & FRAME_INTERPRETER ? MET_INTERPRETER : 0);
+    }
+    return (outer & IS_OWN << met) != 0;
+}
+
+/* What one node tells, by what its caller does. */
+static int tell_node(struct noise *n, const struct walk_step *step, int outer)
+{
+    const uint16_t *traits = noise_frames(&n->frames, step);
+    int told = IS_KNOWN | (outer & IS_START_UP) | (is_import(n, step, 0, outer & IS_IMPORT) ? IS_IMPORT : 0);
+    for (int i = 0; i < step->count; i++)
+        told |= traits[i] & FRAME_START_UP ? IS_START_UP : 0;
+    for (unsigned met = 0; met < MET_ALL; met++)
+        told |= is_own(n, step, met, outer) ? IS_OWN << met : 0;
+    return told;
+}
+
 /* Of a node with all its callers. */
 static int tell(struct noise *n, int64_t stack_id, struct error *err)
 {
@@ -61,7 +93,7 @@ static int tell(struct noise *n, int64_t stack_id, struct error *err)
         int64_t id;
         struct walk_step step;
     } path[WALK_FRAMES_MAX];
-    int depth = 0, told = IS_KNOWN;
+    int depth = 0, told = IS_KNOWN | IS_OWN << MET_INTERPRETER; /* where the stack ends */
     for (int64_t id = stack_id; id && depth < WALK_FRAMES_MAX; id = path[depth++].step.parent_id) {
         if (id > 0 && (uint64_t)id < n->known_room && n->known[id]) {
             told = n->known[id];
@@ -75,12 +107,7 @@ static int tell(struct noise *n, int64_t stack_id, struct error *err)
         path[depth].id = id;
     }
     while (depth-- > 0) {
-        const struct walk_step *step = &path[depth].step;
-        const uint16_t *traits = noise_frames(&n->frames, step);
-        int import = is_import(n, step, 0, told & IS_IMPORT);
-        told = IS_KNOWN | (told & IS_START_UP) | (import ? IS_IMPORT : 0);
-        for (int i = 0; i < step->count; i++)
-            told |= traits[i] & FRAME_START_UP ? IS_START_UP : 0;
+        told = tell_node(n, &path[depth].step, told);
         if (path[depth].id <= 0 || path[depth].id >= NODES_KNOWN)
             continue;
         ARRAY_ROOM_ZERO(n->known, (size_t)path[depth].id + 1, n->known_room);
@@ -146,26 +173,10 @@ static int is_library(struct noise *n, int64_t stack_id, struct error *err)
 
 static int is_interpreter(struct noise *n, int64_t stack_id, struct error *err)
 {
-    struct frames f = {.noise = n, .next_id = stack_id};
-    unsigned traits, has_interpreter = 0;
-    int has_library = 0, rc, told = tell(n, stack_id, err);
-    if (told < 0 || (told & IS_START_UP))
+    int told = tell(n, stack_id, err);
+    if (told < 0 || (told & (IS_START_UP | IS_OWN)))
         return told < 0 ? told : 1;
-    rc = arena_table_is(&n->arena_table, n->walk, stack_id, err);
-    if (rc)
-        return rc;
-    while ((rc = next_frame(&f, &traits, err)) == 1 && !(traits & FRAME_PYTHON)) {
-        if (!has_library && (traits & FRAME_INTERNED))
-            return 1;
-        if (!(traits & FRAME_LIBRARY))
-            return 0;
-        has_library |= !(traits & FRAME_OWN);
-        has_interpreter |= traits & FRAME_INTERPRETER;
-    }
-    if (rc != 1)
-        return rc ? rc : has_interpreter && !has_library;
-    int beyond = f.next_id ? tell(n, f.next_id, err) : 0;
-    return beyond < 0 ? beyond : is_import(n, &f.step, f.i - 1, (beyond & IS_IMPORT) != 0);
+    return arena_table_is(&n->arena_table, n->walk, stack_id, err);
 }
 
 int noise_is_arena(struct noise *n, int64_t stack_id, struct error *err)

@@ -133,6 +133,36 @@ order child
 end
 equal 'the ledger' '9|900|0|9|900' "$(taken)"
 
+echo 'vfork, exec, another user and a setuid program, in a pause and behind it'
+begin
+order take 4
+order pause
+order vfork
+order exec
+order take 6
+order vfork
+order resume
+order take 3
+order vfork
+order nobody
+[ ! -u /bin/su ] || order setuid
+order pause
+order take 2
+[ ! -u /bin/su ] || order setuid
+order resume
+order take 1
+"$MEMPROF" pause $pid
+order take 9
+order vfork
+"$MEMPROF" resume $pid
+order take 1
+end
+# 4 + 3 + 5 + 1 + 1, of which the child that is recorded drops 3
+equal 'the ledger' '14|1400|3|11|1100' "$(taken)"
+equal 'pauses' 3 "$(pauses)"
+[ ! -u /bin/su ] || equal 'a setuid program is not recorded' 0 \
+    "$(value "SELECT count(*) FROM process WHERE command_line LIKE 'su %' AND not_recorded IS NULL")"
+
 echo 'who asks in vain'
 begin
 kill -STOP $runner

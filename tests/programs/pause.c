@@ -153,6 +153,24 @@ static void begin_child(void)
     waitpid(pid, NULL, 0);
 }
 
+/* By vfork, as most programs start others. */
+static int start(const char *path, char *const argv[])
+{
+    int status = 0, pid = vfork();
+    if (!pid) {
+        execv(path, argv);
+        _exit(127);
+    }
+    return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : -status;
+}
+
+static int begin_again(const char *line)
+{
+    printf("done 0 %s", line);
+    execv("/proc/self/exe", (char *[]){"pause", "orders", NULL});
+    return -1;
+}
+
 static int run_orders(void)
 {
     char line[64];
@@ -166,6 +184,14 @@ static int run_orders(void)
             drop_some(count);
         else if (!strncmp(line, "child", 5))
             begin_child();
+        else if (!strncmp(line, "vfork", 5))
+            status = start("/proc/self/exe", (char *[]){"pause", "taker", NULL});
+        else if (!strncmp(line, "setuid", 6)) /* as nobody a program that is somebody else's on its own account */
+            status = start("/bin/su", (char *[]){"su", "--version", NULL});
+        else if (!strncmp(line, "nobody", 6))
+            status = getuid() ? 0 : setuid(65534);
+        else if (!strncmp(line, "exec", 4))
+            status = begin_again(line);
         else if (!strncmp(line, "pause", 5))
             status = memprof_pause();
         else if (!strncmp(line, "resume", 6))
@@ -180,6 +206,11 @@ int main(int argc, char **argv)
     if (argc > 2 && !strcmp(argv[1], "threads")) {
         seed = strtoull(argv[2], NULL, 10);
         return run_threads();
+    }
+    if (argc > 1 && !strcmp(argv[1], "taker")) {
+        take_some(5);
+        drop_some(3);
+        return 0;
     }
     return argc > 1 && !strcmp(argv[1], "orders") ? run_orders() : 2;
 }

@@ -21,7 +21,8 @@ struct lines_options {
     int is_focused;          /* the accounts are of the window's events alone (focus.h), which JSON says */
 };
 
-/* "active.peak,alloc.count" -> options->stats, each once; NULL: the default columns. -EINVAL with err for an unknown one. */
+/* "active.peak,alloc.count" -> options->stats, each once; NULL: the default columns. -EINVAL with err for an unknown
+ * one. */
 int lines_columns(const char *list, struct lines_options *options, struct error *err);
 /* -ENOENT with err when a name or file that was asked for matches nothing; what the others match is printed before
  * that. */

@@ -67,7 +67,8 @@ near(step['return torch.zeros(512, 1024).sum()']['alloc_bytes'], ledger['step'][
 
 tied = load('tied')
 assert tied['named_bytes'] == ledger['tied'], (tied['named_bytes'], ledger['tied'])
-assert 'Named: %.2f MiB in %d blocks, by %d names' % (ledger['tied'] / MIB, tied['named_blocks'], len(tied['names'])) in doc
+named = ledger['tied'] / MIB, tied['named_blocks'], len(tied['names'])
+assert 'Named: %.2f MiB in %d blocks, by %d names' % named in doc, named
 
 tensors, both, freed, peak = ledger['account']  # 4 MiB, and 12 with the same as doubles
 assert tensors == 4 * MIB

@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SHARED_BYTES 32768 /* that file's first part */
 
 static const char *file_of(sqlite3 *db)
 {
@@ -21,10 +24,18 @@ static const char *file_of(sqlite3 *db)
     return name && *name ? name : "database";
 }
 
+/* SQLite does not call it full where the file beside a database, which readers share, cannot grow. */
+static int is_full(sqlite3 *db, int code)
+{
+    struct statvfs disk;
+    return code == SQLITE_FULL || (code == SQLITE_IOERR && sqlite3_extended_errcode(db) == SQLITE_IOERR_SHMSIZE &&
+                                   statvfs(file_of(db), &disk) == 0 && disk.f_bavail * disk.f_frsize < SHARED_BYTES);
+}
+
 int db_error(sqlite3 *db, struct error *err)
 {
     int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
-    if (code == SQLITE_FULL)
+    if (is_full(db, code))
         return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", file_of(db));
     if (code == SQLITE_BUSY)
         return error_set(err, EBUSY, "%s: another program has been reading or writing it for %d s; try again after it",

@@ -138,7 +138,8 @@ static void say_mimalloc(struct rules *r, struct finding *f, const struct heap_e
 void find_held(struct rules *r)
 {
     const struct heap_end *end = r->heap_end;
-    const struct heap_line *line = end && end->is_there ? most_held(&end->heap, end->is_segments) : NULL;
+    const struct heap_line *line =
+        end && end->is_there && end->is_kept ? most_held(&end->heap, end->is_segments) : NULL;
     if (!line || strcmp(r->device->name, "host") != 0 || rule_has_unseen(r))
         return;
     struct finding *f = rule_finding(r, r->device->name);

@@ -12,7 +12,9 @@
 #define LEAST_PART  4          /* and in any case of what is reserved at the end, */
 #define SEGMENTS    (4 << 20)  /* of segments, where allocators hold more to go on with */
 #define LEAST_TIME  10         /* for so much of the run, as programs free all before they end, and for */
-#define LEAST_NS    1000000000 /* so long, as a busy machine may stop them there; or while the last */
+#define LEAST_NS    1000000000 /* so long, as a busy machine may stop them there; or for */
+#define SHORT_TIME  2          /* so much of it, and for */
+#define SHORT_NS    250000000  /* so long; or while the last */
 #define WORK_SHARE  100        /* part of the allocations came, which were */
 #define WORK_LEAST  16         /* that many: a buffer for the output comes at the end */
 #define EVENTS_MOST 50000000   /* a replay of more takes too long for a sentence */
@@ -73,7 +75,7 @@ static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
         e->rss_bytes = rss = own_rss(db, e, sqlite3_column_int64(s, 2));
     }
     sqlite3_finalize(s);
-    return rss >= idle_bytes && e->end_ns > e->since_ns;
+    return rss >= idle_bytes;
 }
 
 /* When the last hundredth of all allocations up to its end, or the last few, began: by what the program did, and not by
@@ -88,21 +90,22 @@ static int64_t last_work(sqlite3 *db, const struct heap_end *e)
     return int_of(db, sql, (int64_t[]){e->of.end_ns, e->of.start_ns, WORK_SHARE, WORK_LEAST}, 4, -1);
 }
 
-/* A tenth of its run before its end. */
+/* A tenth of its run before its end, or half of it where less than a second was idle. */
 static int64_t long_before(const struct heap_end *e)
 {
-    return e->end_ns - (e->end_ns - e->of.start_ns) / LEAST_TIME;
+    int share = e->end_ns - e->since_ns >= LEAST_NS ? LEAST_TIME : SHORT_TIME;
+    return e->end_ns - (e->end_ns - e->of.start_ns) / share;
 }
 
 static int is_long(const struct heap_end *e)
 {
-    return e->end_ns - e->since_ns >= LEAST_NS && e->since_ns <= long_before(e);
+    return e->end_ns - e->since_ns >= SHORT_NS && e->since_ns <= long_before(e);
 }
 
 /* Whether the program went on after that. */
 static int goes_on(sqlite3 *db, const struct heap_end *e)
 {
-    return is_long(e) || e->since_ns <= last_work(db, e);
+    return e->end_ns > e->since_ns && (is_long(e) || e->since_ns <= last_work(db, e));
 }
 
 /* The process at an instant. INT64_MAX: its end, or where its interpreter began to take it down */
@@ -178,7 +181,8 @@ static int held_before(sqlite3 *db, const struct heap_end *e)
 
 static int is_large(sqlite3 *db, struct heap_end *e)
 {
-    return holds_much(db, e) && find_since(db, e, (int64_t)e->trim_bytes) && held_before(db, e);
+    return holds_much(db, e) && find_since(db, e, (int64_t)e->trim_bytes) &&
+           (!e->is_kept || (goes_on(db, e) && held_before(db, e)));
 }
 
 /* What of the RSS at the end can be free pages of segments: not what the last looks saw on the pages of others, nor so
@@ -226,7 +230,7 @@ static int may_be(sqlite3 *db, struct heap_end *e)
         return idle >= SEGMENTS && find_since(db, e, SEGMENTS) && goes_on(db, e) &&
                free_there(db, e, g->live_bytes) >= SEGMENTS;
     return idle >= LEAST_BYTES && idle >= g->glibc_bytes / LEAST_PART &&
-           find_since(db, e, g->glibc_bytes / LEAST_PART) && goes_on(db, e);
+           find_since(db, e, g->glibc_bytes / LEAST_PART) && (!e->is_kept || goes_on(db, e));
 }
 
 static int by_glibc(const void *x, const void *y)
@@ -260,15 +264,28 @@ static void name_process(sqlite3 *db, struct heap_end *e)
 }
 
 /* Of those with most first, the first one that is. */
-static int find_process(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, size_t count, int is_segments)
+static void find_process(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, size_t count)
 {
+    int is_segments = e->is_segments;
     if (count)
         qsort(gaps, count, sizeof *gaps, is_segments ? by_segments : by_glibc);
-    e->is_segments = is_segments;
     for (size_t i = 0; i < count && i < TRIED_MOST && !e->is_there; i++) {
         e->of = gaps[i];
         e->is_there =
             may_be(db, e) && load_at(db, INT64_MAX, e) && (is_segments ? is_large_segments(db, e) : is_large(db, e));
+    }
+}
+
+/* One that kept it first. Where none did, glibc's at the end alone; other allocators give back by themselves. */
+static int find_kept(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, size_t count)
+{
+    static const struct {
+        int is_segments, is_kept;
+    } order[] = {{0, 1}, {1, 1}, {0, 0}};
+    for (size_t i = 0; i < sizeof order / sizeof *order && !e->is_there; i++) {
+        e->is_segments = order[i].is_segments;
+        e->is_kept = order[i].is_kept;
+        find_process(db, e, gaps, count);
     }
     return e->is_there;
 }
@@ -312,7 +329,7 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
         return;
     struct heap_gap *gaps = heap_gaps_at_end(db, &count);
     end->is_one_of = db_int(db, "SELECT count(DISTINCT first_id) FROM v_image", 0) > 1;
-    if (find_process(db, end, gaps, count, 0) || find_process(db, end, gaps, count, 1))
+    if (find_kept(db, end, gaps, count))
         name_process(db, end);
     else
         heap_end_free(end);

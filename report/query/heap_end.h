@@ -12,6 +12,7 @@
 
 struct heap_end {
     int is_there;            /* 0: heap and blocks are empty */
+    int is_kept;             /* while the program went on, and not as it ended alone */
     int is_segments;         /* of another allocator, not glibc's */
     char *whose;             /* " of tee, pid 7"; "" where there was one process alone; NULL: not there */
     uint64_t trim_bytes;     /* what malloc_trim(0) would give back: free pages, those at the main arenas' top too. Of

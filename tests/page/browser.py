@@ -48,9 +48,10 @@ class Browser:
                     break
             except OSError:
                 time.sleep(0.1)
-        options = {"args": FLAGS + [f"--user-data-dir={self.profile}"], "binary": shutil.which("chromium")}
+        shell = shutil.which("chromium-headless-shell")  # the same without a window to draw: a quarter cheaper
+        options = {"args": FLAGS + [f"--user-data-dir={self.profile}"], "binary": shell or shutil.which("chromium")}
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
-            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
+            "browserName": "chrome-headless-shell" if shell else "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
         self.session = "/session/" + answer["sessionId"]
         self.look()
 

@@ -1,5 +1,7 @@
 #include "gap.h"
 
+#include "../query/resident.h"
+
 #include <stdio.h>
 
 #define OVER_LEAST (1 << 20)  /* below, no word of it */
@@ -23,6 +25,31 @@ static int say_pools(struct rules *r, struct finding *f, int64_t idle)
     return 1;
 }
 
+/* Of what was reserved and never in use, what memory it took. */
+static void say_idle(struct rules *r, struct finding *f, const struct gap *gap)
+{
+    int64_t lost = gap->idle - gap->absent;
+    if (!gap->absent) {
+        finding_say(f, ": at least %s (%d %%) lay idle or in fragments.", units_bytes(r->a, lost),
+                    rule_percent(lost, gap->reserved));
+        return;
+    }
+    if (!gap->is_looked) {
+        const int64_t rss = resident_peak_rss(r->db);
+        finding_say(f, ". The peak RSS, with code and libraries, was %s: the other %s held addresses, no memory.",
+                    units_bytes(r->a, rss), units_bytes(r->b, gap->reserved - rss));
+        return;
+    }
+    finding_say(f,
+                ". Of the other %s, by the looks at its pages, %s was on none (never touched, or given back): "
+                "addresses, no memory",
+                units_bytes(r->a, gap->idle), units_bytes(r->b, gap->absent));
+    if (lost >= OVER_LEAST)
+        finding_say(f, "; %s (%d %%) lay idle or in fragments", units_bytes(r->a, lost),
+                    rule_percent(lost, gap->reserved));
+    finding_say(f, ".");
+}
+
 void find_gap(struct rules *r)
 {
     const struct rule_device *d = r->device;
@@ -30,8 +57,9 @@ void find_gap(struct rules *r)
     if (!gap_of(r, &gap) || gap.is_mapped)
         return;
     struct finding *f = rule_finding(r, d->name);
-    f->bytes = gap.idle;
-    if (gap.idle < LARGE)
+    const int64_t lost = gap.idle - gap.absent;
+    f->bytes = lost;
+    if (lost < LARGE || lost < (gap.reserved - gap.idle) / 4)
         finding_lessen(f);
     f->time_ns = d->peak_reserved_ns;
     finding_say(f, "The allocators of %s held %s%s at %s, yet the program never had more than %s in use", d->name,
@@ -39,16 +67,19 @@ void find_gap(struct rules *r)
                 units_ns(r->b, d->peak_reserved_ns), units_bytes(r->c, d->peak_active));
     if (gap.over >= OVER_LEAST)
         finding_say(f, ", which take %s more, rounded up and with headers", units_bytes(r->a, gap.over));
-    finding_say(f, ": at least %s (%d %%) lay idle or in fragments.", units_bytes(r->d, gap.idle),
-                rule_percent(gap.idle, gap.reserved));
-    f->next = "Look for a peak before this one that left holes, and for long-lived blocks among short-lived ones.";
+    say_idle(r, f, &gap);
+    f->next = lost < OVER_LEAST ? "Nothing is to be done: it takes addresses only, such as the padding beside aligned "
+                                  "blocks that the C library maps."
+                                : "Look for a peak before this one that left holes, and for long-lived blocks among "
+                                  "short-lived ones.";
     if (say_pools(r, f, gap.idle))
         f->next = "cudaMemPoolTrimTo() gives back what a pool does not use; its release threshold "
                   "(cudaMemPoolAttrReleaseThreshold) keeps that.";
     finding_look(f, FINDING_MOMENT, d->peak_reserved_ns, NULL, "Look at that moment");
-    finding_number(f, "idle_bytes", gap.idle);
+    finding_number(f, "idle_bytes", lost);
+    finding_number(f, "absent_bytes", gap.absent);
     finding_number(f, "arena_bytes", gap.arenas);
     finding_number(f, "rounding_bytes", gap.over);
     /* what is reserved is never less than what is in use, and what that is rounded up to */
-    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, gap.idle, d->peak_reserved);
+    finding_saves_of(r, f, FINDING_RESERVED, FINDING_AT_MOST, lost, d->peak_reserved);
 }

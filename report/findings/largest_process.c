@@ -62,13 +62,15 @@ static void take_part(void *arg, uint32_t site_id, uint64_t bytes, uint64_t coun
 }
 
 /* Leaves out what libraries keep, where the events have all of the process's end: not of what Python tore down, which
- * was the end before that. */
+ * was the end before that. What was left of it after that they do have: none of what it freed weighs. */
 static void refine(struct rules *r, int64_t first_id, struct largest_process *l)
 {
     struct error err = {0};
     struct part part = {.r = r, .lines = xcalloc(r->line_count + 1ul, sizeof *part.lines)};
     int rc = process_end_each(r->db, first_id, take_part, &part, &err);
     l->has_beside = rc != 0 || part.all_bytes != l->bytes;
+    const int has_left = rc == 0 && l->is_torn && part.all_bytes && part.bytes < l->bytes;
+    l->weighs_bytes = !l->has_beside || has_left ? part.bytes : l->bytes;
     l->bytes = l->has_beside ? l->bytes : part.bytes;
     for (uint32_t i = 0; !l->has_beside && i < r->line_count; i++)
         if (part.lines[i].bytes > l->line_bytes) {
@@ -88,11 +90,17 @@ static int64_t count_processes(sqlite3_stmt *s, const struct own_ends *own, int 
     return count;
 }
 
+static int64_t lower(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Once a process cannot have had more, even with that, no other has. */
 static void find_largest(struct rules *r, sqlite3_stmt *s, const struct own_ends *own, int has_beside, int is_other,
                          struct largest_process *largest)
 {
     const int64_t all = db_int(r->db, all_sql, 0), count = count_processes(s, own, is_other);
+    int64_t weighs = 0;
     for (int seen = 0; seen < PROCESSES_MOST && sqlite3_step(s) == SQLITE_ROW;) {
         struct largest_process l = {.bytes = rule_amount(s, 1),
                                     .peak_bytes = rule_amount(s, 4),
@@ -103,19 +111,23 @@ static void find_largest(struct rules *r, sqlite3_stmt *s, const struct own_ends
         int64_t most = rule_amount(s, 2);
         if (own_ends_is_other(own, l.process_id) != is_other)
             continue;
-        if (seen++ && (l.bytes < most ? l.bytes : most) <= largest->there_bytes)
+        if (seen++ && lower(l.bytes, most) <= weighs)
             break;
+        l.is_torn = rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
+        l.weighs_bytes = l.bytes;
         if (count > 1)
             refine(r, sqlite3_column_int64(s, 0), &l);
-        l.there_bytes = l.bytes < most ? l.bytes : most;
+        l.there_bytes = lower(l.bytes, most);
+        l.weighs_bytes = lower(l.weighs_bytes, most);
+        weighs = l.weighs_bytes > weighs ? l.weighs_bytes : weighs;
         l.has_beside &= has_beside;
         if (largest->process_count && l.there_bytes <= largest->there_bytes)
             continue;
         buf_free(&largest->name);
         name_process(&l.name, db_text(s, 6), db_text(s, 3));
-        l.is_torn = rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
         *largest = l;
     }
+    largest->weighs_bytes = weighs;
 }
 
 void largest_process(struct rules *r, int has_beside, int is_other, struct largest_process *largest)

@@ -409,13 +409,26 @@ static void do_left(void)
     }
 }
 
+/* Waits until the driver's figures of a device were recorded while nothing happens; half a minute at most, as what was
+ * recorded is for the test to compare. */
+static void await_used(const char *device, uint64_t bytes)
+{
+    for (int i = 0; i < 3000; i++) {
+        struct memprof_device_figures f = {.used_bytes = 0};
+        if (memprof_figures(device, &f) == MEMPROF_NOT_RECORDED || f.used_bytes == bytes)
+            return;
+        usleep(10000);
+    }
+}
+
 static void do_two(void)
 {
     ptr a = plain(MIB);
     begin(1);
     ptr b = plain(2 * MIB);
-    usleep(300000); /* samples of the driver's figures */
-    release(a);     /* with the other device current */
+    await_used("cuda:0", 17 * MIB); /* 16 are its context's */
+    await_used("cuda:1", 18 * MIB);
+    release(a); /* with the other device current */
     release(b);
 }
 

@@ -185,14 +185,20 @@ contains "its line" got.json "cuda_layers.c\", \"line\": $line, \"is_handled\": 
 equal "tried again" 1 "$(value "SELECT value FROM counter WHERE name = 'alloc_retry_count'")"
 
 # both devices, freed while the other one is current; the driver's own figures while nothing happens: a context, and
-# ours. A reading may be older or newer than what is accounted beside it: of a context alone, before ours or after.
-run two
+# ours. A reading may be older or newer than what is accounted beside it: of a context alone, before ours or after; or
+# it is ours, but we are not accounted yet, and no later one says the same again: then the program runs once more.
+figures() {
+    sql "SELECT group_concat(x)
+    FROM (SELECT DISTINCT device_id, (total_bytes / $M) || '|' || (used_bytes / $M) || '|' || (reserved_bytes / $M) AS x
+    FROM device_sample WHERE active_bytes > 0 AND used_bytes > 16 * $M ORDER BY device_id)"
+}
+for attempt in 1 2 3 4 5; do
+    run two
+    [ "$(figures)" != "256|17|1,256|18|2" ] || break
+done
 layers cuda:0 device 1 1 1 1
 layers cuda:1 device 1 1 2 2
-equal "the driver's figures" "256|17|1,256|18|2" \
-    "$(sql "SELECT group_concat(x)
-    FROM (SELECT DISTINCT device_id, (total_bytes / $M) || '|' || (used_bytes / $M) || '|' || (reserved_bytes / $M) AS x
-    FROM device_sample WHERE active_bytes > 0 AND used_bytes > 16 * $M ORDER BY device_id)")"
+equal "the driver's figures, recording $attempt" "256|17|1,256|18|2" "$(figures)"
 "$MEMPROF" report >got
 contains "layers" got "1.00 MiB  17.00 MiB    16.00 MiB  239.00 MiB"
 "$MEMPROF" info >got

@@ -135,9 +135,6 @@ sqlite3_stmt *rule_query(struct rules *r, const char *sql);
 int64_t rule_sane(int64_t value);
 int64_t rule_amount(sqlite3_stmt *s, int column);
 /* The one that a query with these values bound gives; unknown: it gives none. */
-/* Whether the heap has blocks that nobody saw, as they were born in a pause: then what it holds beside the others is
- * not known to be free. */
-int rule_has_unseen(struct rules *r);
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown);
 int rule_percent(int64_t part, int64_t whole);
 /* Whether the heap has blocks that nobody saw, as they were born in a pause: then what it holds beside the others is

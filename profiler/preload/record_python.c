@@ -2,37 +2,11 @@
 
 #include "own.h"
 #include "record_heap.h"
+#include "record_parts.h"
 #include "record_stack.h"
 
 /* Code ids stand in the same tables as stack ids, by hashes of their own. */
 static uint32_t code_ids;
-
-struct code_part {
-    const unsigned char *data;
-    uint64_t bytes;
-};
-
-static uint64_t padded(uint64_t bytes)
-{
-    return (bytes + 7) / 8;
-}
-
-/* Word `at` of the parts one after the other. */
-static uint64_t code_word(const struct code_part *parts, unsigned count, uint64_t at)
-{
-    uint64_t word = 0;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t words = padded(parts[i].bytes);
-        if (at >= words) {
-            at -= words;
-            continue;
-        }
-        for (uint64_t k = at * 8; k < at * 8 + 8 && k < parts[i].bytes; k++)
-            word |= (uint64_t)parts[i].data[k] << (8 * (k & 7));
-        break;
-    }
-    return word;
-}
 
 static uint32_t text_count(const struct python_text *text)
 {
@@ -50,7 +24,7 @@ static int code_write(struct thread *t, uint32_t id, const struct python_code *c
         .file = {code->file.kind, text_count(&code->file)},
         .table = {1, code->table.count},
     };
-    struct code_part parts[] = {
+    struct record_part parts[] = {
         {(const unsigned char *)&head, sizeof head},
         {code->name.data, (uint64_t)head.name.count * head.name.character_bytes},
         {code->qualified_name.data, (uint64_t)head.qualified_name.count * head.qualified_name.character_bytes},
@@ -59,25 +33,10 @@ static int code_write(struct thread *t, uint32_t id, const struct python_code *c
     };
     uint64_t words = 0;
     for (unsigned i = 0; i < 4; i++)
-        words += padded(parts[i].bytes);
+        words += record_part_words(parts[i].bytes);
     if (head.table.count > (WIRE_CODE_WORDS_MAX - words) * 8)
         parts[4].bytes = head.table.count = (uint32_t)(WIRE_CODE_WORDS_MAX - words) * 8;
-    words += padded(parts[4].bytes);
-    for (uint64_t before = 0; before < words;) {
-        unsigned part = words - before < WIRE_CODE_PART ? (unsigned)(words - before) : WIRE_CODE_PART;
-        if (!record_room(t, part + 3))
-            return 0;
-        uint64_t stamp = record_begin(t);
-        uint64_t at = record_reserve(t, part + 3);
-        record_word(t, at, stamp);
-        record_word(t, at + 1, (uint64_t)WIRE_CODE << 56 | (uint64_t)(part + 3) << 32 | id);
-        record_word(t, at + 2, before << 32 | words);
-        for (unsigned i = 0; i < part; i++)
-            record_word(t, at + 3 + i, code_word(parts, 5, before + i));
-        record_end(t);
-        before += part;
-    }
-    return 1;
+    return record_parts(t, WIRE_CODE, id, parts, 5);
 }
 
 /* 0: no room for its definition. */

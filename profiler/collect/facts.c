@@ -231,11 +231,7 @@ void facts_end(struct store *store, const struct facts *f)
     for (unsigned i = 0; i < LOSSES; i++) {
         if (!losses[i].value)
             continue;
-        sqlite3_stmt *q = store_statement(store, "INSERT INTO counter VALUES(NULL, ?, ?, ?)");
-        sqlite3_bind_text(q, 1, losses[i].name, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(q, 2, (int64_t)losses[i].value);
-        sqlite3_bind_text(q, 3, losses[i].value == 1 ? losses[i].one : losses[i].text, -1, SQLITE_STATIC);
-        store_step(store, q);
+        store_counter(store, 0, losses[i].name, losses[i].value, losses[i].value == 1 ? losses[i].one : losses[i].text);
         if (losses[i].is_partial)
             add_reason(&reason, losses[i].value, losses[i].one, losses[i].text);
     }

@@ -385,19 +385,6 @@ struct process *processes_reaped(struct processes *ps, const struct process *par
     return p;
 }
 
-static void write_counter(struct processes *ps, const struct process *p, const char *name, const char *text,
-                          uint64_t value)
-{
-    if (!value)
-        return;
-    sqlite3_stmt *q = store_statement(ps->store, "INSERT INTO counter VALUES(?, ?, ?, ?)");
-    sqlite3_bind_int64(q, 1, p->process_id);
-    sqlite3_bind_text(q, 2, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 3, (int64_t)value);
-    sqlite3_bind_text(q, 4, text, -1, SQLITE_STATIC);
-    store_step(ps->store, q);
-}
-
 static void write_counters(struct processes *ps, const struct process *p)
 {
     static const char *const names[] = {
@@ -413,14 +400,15 @@ static void write_counters(struct processes *ps, const struct process *p)
     const uint64_t *values = (const uint64_t *)&ps->session->procs[p->slot].counters;
     struct devices_counts ours = {0};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        write_counter(ps, p, names[i], texts[i], __atomic_load_n(&values[i], __ATOMIC_RELAXED));
+        store_counter(ps->store, p->process_id, names[i], __atomic_load_n(&values[i], __ATOMIC_RELAXED), texts[i]);
     if (p->devices)
         devices_counts(p->devices, &ours);
-    write_counter(ps, p, "alloc_retry_count", "allocations that failed and then succeeded when tried again",
-                  p->alloc_retries + ours.alloc_retries);
-    write_counter(ps, p, "device_refused",
-                  "calls to free, unmap or destroy that the driver refused: nothing was taken away", ours.refused);
-    write_counter(ps, p, "device_lost_free", "blocks of device memory whose free was not seen", ours.lost_frees);
+    store_counter(ps->store, p->process_id, "alloc_retry_count", p->alloc_retries + ours.alloc_retries,
+                  "allocations that failed and then succeeded when tried again");
+    store_counter(ps->store, p->process_id, "device_refused", ours.refused,
+                  "calls to free, unmap or destroy that the driver refused: nothing was taken away");
+    store_counter(ps->store, p->process_id, "device_lost_free", ours.lost_frees,
+                  "blocks of device memory whose free was not seen");
 }
 
 /* What a program has made of its arguments, or else the name that its first thread gave itself: what ps shows. */

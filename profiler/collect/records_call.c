@@ -185,11 +185,7 @@ static void tell_untracked(struct drain *d, const struct process *p, const uint6
     snprintf(key, sizeof key, "cuda_untracked:%s", name);
     snprintf(text, sizeof text, "%s of CUDA %u.%u has no hook, and its calls are not seen", name,
              (unsigned)arguments[0] / 1000, (unsigned)arguments[0] % 1000 / 10);
-    sqlite3_stmt *q = store_statement(d->store, "INSERT INTO counter VALUES(?, ?, 1, ?)");
-    sqlite3_bind_int64(q, 1, p->process_id);
-    sqlite3_bind_text(q, 2, key, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(q, 3, text, -1, SQLITE_TRANSIENT);
-    store_step(d->store, q);
+    store_counter(d->store, p->process_id, key, 1, text);
 }
 
 /* Calls that the model of devices has nothing to do with. 0: none of them. */

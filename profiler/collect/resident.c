@@ -320,17 +320,6 @@ void resident_settle(struct resident *r)
         write_rows(r);
 }
 
-static void write_counter(struct store *store, const char *name, const char *text, uint64_t value)
-{
-    sqlite3_stmt *q = value ? store_statement(store, "INSERT INTO counter VALUES(NULL, ?, ?, ?)") : NULL;
-    if (!q)
-        return;
-    sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 2, (int64_t)value);
-    sqlite3_bind_text(q, 3, text, -1, SQLITE_STATIC);
-    store_step(store, q);
-}
-
 /* The segments of the recording are theirs. */
 static void write_mallocs(const struct resident *r)
 {
@@ -348,18 +337,18 @@ void resident_end(struct resident *r)
     settle_open(r);
     write_rows(r);
     write_mallocs(r);
-    write_counter(r->store, "resident_scan", "looks at which pages of a process are present", r->looks);
-    write_counter(r->store, "resident_scan_us", "microseconds of the collector that these took",
-                  (r->peaks_ns + r->growth_ns + r->others_ns + r->rows_ns + r->processes->begun_ns) / 1000);
-    write_counter(r->store, "resident_late",
-                  "looks at present pages whose blocks are older than the pages: events came too late", r->late);
-    write_counter(r->store, "resident_unreadable",
-                  "looks at present pages that failed: the process is another user's, or lets nobody look",
-                  r->unreadable);
-    write_counter(r->store, "resident_ended", "looks at present pages that came too late: the process had ended",
-                  r->ended);
-    write_counter(r->store, "resident_too_large", "looks at present pages that were left out: above 128 GiB",
-                  r->too_large);
-    write_counter(r->store, "resident_postponed",
-                  "samples of resident memory without a look at its pages: it would have cost too much", r->too_costly);
+    store_counter(r->store, 0, "resident_scan", r->looks, "looks at which pages of a process are present");
+    store_counter(r->store, 0, "resident_scan_us",
+                  (r->peaks_ns + r->growth_ns + r->others_ns + r->rows_ns + r->processes->begun_ns) / 1000,
+                  "microseconds of the collector that these took");
+    store_counter(r->store, 0, "resident_late", r->late,
+                  "looks at present pages whose blocks are older than the pages: events came too late");
+    store_counter(r->store, 0, "resident_unreadable", r->unreadable,
+                  "looks at present pages that failed: the process is another user's, or lets nobody look");
+    store_counter(r->store, 0, "resident_ended", r->ended,
+                  "looks at present pages that came too late: the process had ended");
+    store_counter(r->store, 0, "resident_too_large", r->too_large,
+                  "looks at present pages that were left out: above 128 GiB");
+    store_counter(r->store, 0, "resident_postponed", r->too_costly,
+                  "samples of resident memory without a look at its pages: it would have cost too much");
 }

@@ -275,7 +275,7 @@ static void write_facts(struct replay *r)
     else if (unpack_is_cut(r->importing->unpack))
         buf_puts(&note, "the file was cut: it ends before its compressed data does; what there is was read");
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        import_counter(r->importing->store, facts[i].name, facts[i].value, facts[i].text);
+        store_counter(r->importing->store, 0, facts[i].name, facts[i].value, facts[i].text);
         if (!facts[i].value || !facts[i].is_note)
             continue;
         buf_puts(&note, note.length ? ". Also " : "");

@@ -375,7 +375,7 @@ static void write_facts(struct profile *p)
     };
     note_types(p, &note);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        import_counter(store, facts[i].name, facts[i].value, facts[i].text);
+        store_counter(store, 0, facts[i].name, facts[i].value, facts[i].text);
         if (facts[i].value)
             buf_printf(&note, ". Also %s %s", units_count(count, (int64_t)facts[i].value), facts[i].text);
     }

@@ -53,6 +53,5 @@ void import_thread(struct store *store, uint32_t thread_id, int64_t tid, const c
 void import_device(struct store *store, unsigned device_id, const char *name);
 void import_hook(struct store *store, unsigned hook_id, const char *name, const char *kind);
 /* A fact for `memprof info`, of table counter. */
-void import_counter(struct store *store, const char *name, uint64_t value, const char *text);
 
 #endif

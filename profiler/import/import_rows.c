@@ -64,14 +64,3 @@ void import_hook(struct store *store, unsigned hook_id, const char *name, const 
     sqlite3_bind_text(q, 3, kind, -1, SQLITE_STATIC);
     store_step(store, q);
 }
-
-void import_counter(struct store *store, const char *name, uint64_t value, const char *text)
-{
-    sqlite3_stmt *q = value ? store_statement(store, "INSERT INTO counter VALUES(NULL, ?, ?, ?)") : NULL;
-    if (!q)
-        return;
-    sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 2, (int64_t)value);
-    sqlite3_bind_text(q, 3, text, -1, SQLITE_STATIC);
-    store_step(store, q);
-}

@@ -499,15 +499,8 @@ static void write_facts(const struct snapshot *snap, struct store *store, const 
 {
     struct fact facts[FACTS];
     list_facts(snap, counts, facts);
-    for (unsigned i = 0; i < FACTS; i++) {
-        if (!facts[i].value)
-            continue;
-        sqlite3_stmt *q = store_statement(store, "INSERT INTO counter VALUES(NULL, ?, ?, ?)");
-        sqlite3_bind_text(q, 1, facts[i].name, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(q, 2, (int64_t)facts[i].value);
-        sqlite3_bind_text(q, 3, facts[i].text, -1, SQLITE_STATIC);
-        store_step(store, q);
-    }
+    for (unsigned i = 0; i < FACTS; i++)
+        store_counter(store, 0, facts[i].name, facts[i].value, facts[i].text);
     if (snap->unknown_names[0])
         store_meta_text(store, "unknown_keys", snap->unknown_names);
 }

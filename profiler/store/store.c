@@ -258,3 +258,15 @@ void store_meta_int(struct store *store, const char *key, int64_t value)
     sqlite3_bind_int64(q, 2, value);
     store_step(store, q);
 }
+
+void store_counter(struct store *store, int64_t process_id, const char *name, uint64_t value, const char *text)
+{
+    sqlite3_stmt *q = value ? store_statement(store, "INSERT INTO counter VALUES(nullif(?, 0), ?, ?, ?)") : NULL;
+    if (!q)
+        return;
+    sqlite3_bind_int64(q, 1, process_id);
+    sqlite3_bind_text(q, 2, name, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(q, 3, (int64_t)value);
+    sqlite3_bind_text(q, 4, text, -1, SQLITE_TRANSIENT);
+    store_step(store, q);
+}

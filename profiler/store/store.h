@@ -32,5 +32,7 @@ int store_close(struct store *store, struct error *err);
 /* One fact of table meta; an older one of that key is replaced. */
 void store_meta_text(struct store *store, const char *key, const char *value);
 void store_meta_int(struct store *store, const char *key, int64_t value);
+/* One row of table counter, of a process or (0) of the whole recording; none where it counted nothing. */
+void store_counter(struct store *store, int64_t process_id, const char *name, uint64_t value, const char *text);
 
 #endif

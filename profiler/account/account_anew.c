@@ -234,22 +234,8 @@ struct offering {
 static void offer(void *context, const struct live_block *b)
 {
     const struct offering *x = context;
-    struct account *a = x->a;
-    const struct part_block *block = account_part_of(x->process, b);
-    const struct sample *sample = sample_at(&a->sampled, b->site);
-    uint64_t size = block ? block->size_bytes : sample ? sample->size_bytes : b->size;
-    if (!account_part_is_first(x->process, b) || !largest_wants(&a->largest, size))
-        return;
-    struct largest_block l = {.size_bytes = size,
-                              .lifetime_ns = a->now_ns - b->time_ns,
-                              .address = block ? block->address : b->key & LIVE_ADDRESS_MASK,
-                              .alloc_ns = b->time_ns,
-                              .thread_id = b->thread_id,
-                              .site = b->site,
-                              .process_id = x->process_id,
-                              .ended = 1};
-    largest_touched(&l, touches_find(&a->touches, x->process_id, b->key, b->time_ns));
-    largest_add(&a->largest, &l);
+    if (account_part_is_first(x->process, b))
+        account_offer_live(x->a, x->process, x->process_id, b);
 }
 
 void account_part_end(struct account *a)

@@ -131,6 +131,26 @@ void account_teardown_write(struct account *a)
     free(x.ids);
 }
 
+void account_offer_live(struct account *a, const struct process_account *process, uint16_t process_id,
+                        const struct live_block *b)
+{
+    const struct part_block *block = account_part_of(process, b);
+    const struct sample *sample = sample_at(&a->sampled, b->site);
+    uint64_t size = block ? block->size_bytes : sample ? sample->size_bytes : b->size;
+    if (!largest_wants(&a->largest, size))
+        return;
+    struct largest_block l = {.size_bytes = size,
+                              .lifetime_ns = a->now_ns - b->time_ns,
+                              .address = block ? block->address : b->key & LIVE_ADDRESS_MASK,
+                              .alloc_ns = b->time_ns,
+                              .thread_id = b->thread_id,
+                              .site = b->site,
+                              .process_id = process_id,
+                              .ended = 1};
+    largest_touched(&l, touches_find(&a->touches, process_id, b->key, b->time_ns));
+    largest_add(&a->largest, &l);
+}
+
 struct ending {
     struct account *a;
     const struct process_account *process;
@@ -145,7 +165,6 @@ static void end_block(void *context, const struct live_block *b)
     struct account *a = x->a;
     struct site *s = site_at(&a->sites, b->site);
     struct device_account *d = a->devices[s->device];
-    const struct part_block *block = account_part_of(x->process, b);
     const struct sample *sample = sample_at(&a->sampled, b->site);
     uint64_t count = sample ? sample_count(sample, b->key, b->time_ns) : account_part_is_first(x->process, b) != 0;
     if (!s->ending_count) /* the first part of a block counts */
@@ -163,19 +182,8 @@ static void end_block(void *context, const struct live_block *b)
         account_thread_touch(a, b->thread_id, t, s->kind);
     tally_end(tally, b->size, count);
     t->live_bytes -= b->size;
-    uint64_t size = block ? block->size_bytes : sample ? sample->size_bytes : b->size;
-    if (count && largest_wants(&a->largest, size)) {
-        struct largest_block l = {.size_bytes = size,
-                                  .lifetime_ns = a->now_ns - b->time_ns,
-                                  .address = block ? block->address : b->key & LIVE_ADDRESS_MASK,
-                                  .alloc_ns = b->time_ns,
-                                  .thread_id = b->thread_id,
-                                  .site = b->site,
-                                  .process_id = x->event->process_id,
-                                  .ended = 1};
-        largest_touched(&l, touches_find(&a->touches, x->event->process_id, b->key, b->time_ns));
-        largest_add(&a->largest, &l);
-    }
+    if (count)
+        account_offer_live(a, x->process, x->event->process_id, b);
 }
 
 /* One event a site: the count stands where an address does. */

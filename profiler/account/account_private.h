@@ -258,6 +258,9 @@ void account_split(struct account *a, const struct event *e);
 void account_part_free(struct account *a, const struct event *e);
 /* The block of which this entry is a part; NULL: it is whole. Good until the next split. */
 struct part_block *account_part_of(const struct process_account *p, const struct live_block *b);
+/* A block that lives at the end, of a run or of a part of it, for the table of the largest ones. */
+void account_offer_live(struct account *a, const struct process_account *process, uint16_t process_id,
+                        const struct live_block *b);
 /* What is the same of all parts of a block, and of no other block that lives: its own key, where it is whole. */
 uint64_t account_block_key(const struct process_account *p, const struct live_block *b);
 /* The accounts of a part that leaves; the live table is the caller's. */

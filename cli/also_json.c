@@ -33,14 +33,15 @@ int cli_also_second(sqlite3 *db, struct error *err)
     return db_exec(db, "ROLLBACK TO also; RELEASE also", err);
 }
 
-int cli_also_close(struct report_out *also, const struct arguments *a, struct error *err)
+int cli_also_close(struct report_out *also, const struct arguments *a, int rc, struct error *err)
 {
     if (!also->file)
-        return 0;
+        return rc;
     int is_bad = fflush(also->file) || ferror(also->file);
     is_bad |= fclose(also->file) != 0;
     also->file = NULL;
-    return is_bad ? error_set(err, errno ? errno : EIO, "%s: %s", a->value[OPTION_also_json],
-                              strerror(errno ? errno : EIO))
-                  : 0;
+    return rc       ? rc
+           : is_bad ? error_set(err, errno ? errno : EIO, "%s: %s", a->value[OPTION_also_json],
+                                strerror(errno ? errno : EIO))
+                    : 0;
 }

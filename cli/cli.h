@@ -74,7 +74,8 @@ int cli_also_open(const struct arguments *a, const char *recording, const struct
 /* Around the first time that the report is made. */
 int cli_also_first(sqlite3 *db, const struct report_out *also, struct error *err);
 int cli_also_second(sqlite3 *db, struct error *err);
-int cli_also_close(struct report_out *also, const struct arguments *a, struct error *err);
+/* rc, that of the report so far, or what went wrong with the second file. */
+int cli_also_close(struct report_out *also, const struct arguments *a, int rc, struct error *err);
 
 struct cli_window {
     struct lens_window lens;

@@ -98,10 +98,7 @@ int cmd_lines(const struct arguments *a)
         if (rc == 0 && (rc = also_rc))
             err = again;
     }
-    if (rc == 0)
-        rc = cli_also_close(&also, a, &err);
-    else
-        cli_also_close(&also, a, NULL);
+    rc = cli_also_close(&also, a, rc, &err);
     sqlite3_close(db);
     cli_window_close(&window);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && is_open ? cli_usage("%s", err.text) : cli_fail(&err);

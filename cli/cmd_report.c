@@ -269,10 +269,7 @@ int cmd_report(const struct arguments *a)
         rc = cli_also_second(db, &err);
     if (rc == 0 && also.file)
         rc = print_report(a, db, &options, &every, &also, &err);
-    if (rc == 0)
-        rc = cli_also_close(&also, a, &err);
-    else
-        cli_also_close(&also, a, NULL);
+    rc = cli_also_close(&also, a, rc, &err);
     sqlite3_close(db);
     cli_window_close(&window);
     status = rc == 0 ? EXIT_OK : rc == -EINVAL && db ? cli_usage("%s", err.text) : cli_fail(&err);

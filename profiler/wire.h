@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 13
+#define WIRE_VERSION 14
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -169,6 +169,11 @@ struct wire_order {
     uint64_t arena_bytes, mapped_bytes; /* MALLOC_TRIM: as of HEAP_SAMPLE; both 0: not asked */
 };
 
+/* proc.last_look. WANTED: as the process ends, when its EXIT record is written, it waits until the collector has looked
+ * at which of its pages are present and says NONE, but never longer than so. */
+enum { WIRE_LOOK_NONE = 0, WIRE_LOOK_WANTED = 1 };
+#define WIRE_LAST_LOOK_NS 50000000
+
 struct wire_proc {
     WIRE_LINE uint32_t state;
     int32_t pid;          /* first of all, after pid_namespace; 0 by the collector when the slot is given back */
@@ -178,6 +183,7 @@ struct wire_proc {
     uint32_t command_bytes;
     uint64_t start_stamp; /* fork: as it began, where the child's copy of what the parent has ends */
     uint32_t is_filtered; /* collector: a seccomp filter was seen in it */
+    uint32_t last_look;   /* futex word: WIRE_LOOK_*; collector only */
     /* program, as its image ends; 0 by the collector when the slot is given back */
     uint64_t peak_rss_bytes;        /* what the kernel says; 0: not told */
     uint32_t title_bytes;           /* 0: not told */

@@ -286,7 +286,7 @@ static void record(struct collection *c)
         uint64_t now = state.now_ns;
         /* also the first bytes of a process, and the last ones of one that is about to end */
         if (now - c->sample_ns >= SAMPLE_NS || c->processes.total != c->sampled_total ||
-            state.leaving > c->sampled_leaving) {
+            state.announced != c->sampled_announced) {
             c->sample_ns = now;
             c->uncommitted |= c->processes.total != c->sampled_total;
             c->sampled_total = c->processes.total;
@@ -294,7 +294,7 @@ static void record(struct collection *c)
             words += c->options->sample_bytes ? 0 : resident_look(c->resident); /* most blocks are not known */
             sample_devices(c);
         }
-        c->sampled_leaving = state.leaving;
+        c->sampled_announced = state.announced;
         c->uncommitted |= words != 0;
         c->uncommitted_words += words;
         if (commit_is_due(c, now) || desk_wants_commit(c->desk)) {

@@ -42,7 +42,8 @@ struct collection {
     int pidfd;
     uint64_t commit_ns, commit_wait_ns, commit_cost_ns, sample_ns, idle_since_ns, nap_ns, first_end_ns, filling_ns;
     uint64_t uncommitted_words;
-    uint32_t sampled_total, sampled_leaving;
+    uint64_t sampled_announced; /* ends */
+    uint32_t sampled_total;
     unsigned stops_at_end;     /* signals that came before the program ended were its own */
     struct attach_work detach; /* of collect_attach */
     int is_detached, detach_rc;

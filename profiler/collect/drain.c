@@ -64,6 +64,7 @@ struct drain_state drain_state(struct drain *d)
                                 .merged = d->merged,
                                 .pressure = d->pressure,
                                 .leaving = d->leaving,
+                                .announced = d->announced,
                                 .ring_end = d->ring_end,
                                 .bad_rings = d->bad_rings,
                                 .bad_records = d->bad_records,

@@ -68,11 +68,12 @@ void drain_emit(struct drain *d, struct event event);
 void drain_emit_rss(struct drain *d, struct process *p, uint64_t peak_bytes, uint64_t now_bytes);
 
 struct drain_state {
-    uint64_t now_ns;   /* monotonic, of the newest round */
-    uint64_t merged;   /* everything up to this stamp was given out */
-    uint32_t pressure; /* words of the fullest ring when that round began */
-    uint32_t leaving;  /* processes whose end is awaited: come back soon */
-    uint32_t ring_end; /* rings below were in use at some time */
+    uint64_t now_ns;    /* monotonic, of the newest round */
+    uint64_t merged;    /* everything up to this stamp was given out */
+    uint32_t pressure;  /* words of the fullest ring when that round began */
+    uint32_t leaving;   /* processes whose end is awaited: come back soon */
+    uint64_t announced; /* ends, so far */
+    uint32_t ring_end;  /* rings below were in use at some time */
     uint64_t bad_rings, bad_records, unknown_stacks;
     uint64_t unresolved_names; /* of memory that is no live block */
     const struct device_rows *devices;

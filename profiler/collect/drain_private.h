@@ -88,6 +88,7 @@ struct drain {
     uint8_t lacks_blocks; /* it was, or the recording is thinned */
     uint8_t free_stacks;  /* deaths say who did them */
     uint32_t leaving;     /* processes whose end is awaited: come back soon */
+    uint64_t announced;   /* ends, so far */
     uint32_t thread_rows;
     struct span {
         uint64_t id;

@@ -58,12 +58,14 @@ struct process {
     int statm_fd;               /* -1: not open yet */
     uint64_t rss_bytes;         /* newest sample */
     uint64_t peak_rss_bytes;    /* as far as it was seen */
+    uint64_t adopted_ns;        /* monotonic: when it was first seen */
     uint64_t looked_rss_bytes;  /* the sample at the last look at its pages, */
     uint64_t looked_ns;         /* which took so long */
     struct resident_map *begun; /* a fork's child: what it had mapped when it joined; NULL: not known */
     size_t begun_count;
     uint16_t family;       /* the process that it came from by forks alone; itself */
     uint8_t looked_at_end; /* the look for its end was made */
+    uint8_t looks_fail;    /* its pages cannot be read */
     struct stack_map *stacks;
     struct python *python;   /* its code objects */
     struct sources *sources; /* NULL: it said no text of code yet */

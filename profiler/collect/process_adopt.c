@@ -278,6 +278,7 @@ static void adopt(struct processes *ps, uint32_t index)
     p->pid = slot->pid;
     p->pidfd = -1;
     p->statm_fd = -1;
+    p->adopted_ns = clock_monotonic_ns();
     uint64_t start = __atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), now = clock_stamp(ps->clock);
     p->start_stamp = start < now ? start : now;
     p->inherited = slot->start_kind == WIRE_START_FORK;
@@ -373,6 +374,7 @@ void processes_free_slot(struct processes *ps, uint32_t slot)
     __atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->pid_namespace, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->is_filtered, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->last_look, WIRE_LOOK_NONE, __ATOMIC_RELAXED);
     __atomic_store_n(&s->peak_rss_bytes, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->title_bytes, 0, __ATOMIC_RELAXED);
     if (slot >= ps->slot_end) /* it was used: it ends no search */

@@ -44,6 +44,7 @@ static void leave(struct drain *d, struct ring *r, uint64_t wait_ns)
     p->leaving_ring = r->index;
     p->leaving_deadline_ns = d->now_ns + wait_ns;
     d->leaving++;
+    d->announced++;
     /* What follows in other processes may come after this one's blocks are gone; the next rounds will know. */
     if (d->limit > r->key)
         d->limit = r->key;

@@ -9,7 +9,10 @@
 #include "pages.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define APART        16u /* two rounds are so many times their cost apart, unless memory grew faster. */
 #define STEP_SHARE   16u /* A new maximum is one by this part, and by: */
@@ -22,6 +25,7 @@
 #define FALL_SHARE   8u  /* of a process, when so much of it changed since its last look, and: */
 #define FALL_BYTES   (1u << 20)
 #define CHEAP_NS     5000000u   /* what such a look costs, one at the end of a process is made at once */
+#define HOLD_AGE_NS  100000000u /* that a process has lived before its end waits for a look */
 #define WRITE_APART  128u       /* rows are written so many times apart what that costs */
 #define ROUND_NS     200000000u /* by the clock: a round looks at no further process then, samples and commits are due */
 #define WAITING_MAX  (1u << 20) /* rows: 80 MiB */
@@ -124,6 +128,7 @@ static int look_at_one(struct resident *r, struct process *p, uint64_t *seen_byt
         r->too_large += rc == -E2BIG;
         r->ended += rc == -ESRCH || rc == -ENOENT;
         r->unreadable += rc != -E2BIG && rc != -ESRCH && rc != -ENOENT;
+        p->looks_fail = rc != -ESRCH && rc != -ENOENT;
         return 0;
     }
     r->mallocs |= l->pages.mallocs;
@@ -159,16 +164,17 @@ static void settle_open(struct resident *r)
 
 enum reason { NOT, PEAK, CHANGED, LEAVING };
 
-static enum reason reason_to_look(const struct process *p, int is_peak)
+static enum reason reason_to_look(const struct resident *r, const struct process *p, int is_peak)
 {
     uint64_t before = p->looked_rss_bytes, now = p->rss_bytes, change = now > before ? now - before : before - now;
+    uint64_t step = r->rest_count >= REST_SAMPLES ? STEP_BYTES : before / FALL_SHARE + FALL_BYTES;
     if (p->dead || p->discard || p->has_exec || !now) /* after an exec they are another program's pages */
         return NOT;
     if (is_peak)
         return PEAK;
     if (p->leaving_deadline_ns)
         return p->looked_at_end ? NOT : LEAVING;
-    return change > before / FALL_SHARE + FALL_BYTES ? CHANGED : NOT;
+    return change > step ? CHANGED : NOT;
 }
 
 /* Memory may have gone before its pages were looked at: then the round before stays, and the next sample of so much is
@@ -193,7 +199,7 @@ static int look_at_each(struct resident *r, unsigned allowed, uint64_t *seen_byt
     int looked = 0, is_peak = allowed == 1u << PEAK;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
-        if (!p || !(allowed & (1u << reason_to_look(p, is_peak)) & ~(1u << NOT)))
+        if (!p || !(allowed & (1u << reason_to_look(r, p, is_peak)) & ~(1u << NOT)))
             continue;
         if (clock_monotonic_ns() > until_ns) {
             r->too_costly++;
@@ -238,7 +244,53 @@ struct wish {           /* what there is to look at, and what the looks before a
     uint64_t sum_bytes; /* of all processes */
     uint64_t peak_ns, changed_ns, leaving_ns;
     int is_changed, is_leaving;
+    int is_awaited; /* by one that is leaving */
 };
+
+/* --- processes that wait for their last look --- */
+
+static uint32_t *last_look_of(const struct resident *r, const struct process *p)
+{
+    return &r->processes->session->procs[p->slot].last_look;
+}
+
+static int is_awaited(const struct resident *r, const struct process *p)
+{
+    return p->leaving_deadline_ns && !p->has_exec &&
+           __atomic_load_n(last_look_of(r, p), __ATOMIC_RELAXED) == WIRE_LOOK_WANTED;
+}
+
+/* Whoever waits may go. */
+static void say_looked(const struct resident *r, const struct process *p)
+{
+    uint32_t *word = last_look_of(r, p);
+    if (__atomic_exchange_n(word, WIRE_LOOK_NONE, __ATOMIC_ACQ_REL) == WIRE_LOOK_WANTED)
+        syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* One that lives for some time, and whose look is paid for and takes little of the time that it would wait. */
+static int may_wait(const struct resident *r, const struct process *p, uint64_t now_ns)
+{
+    return !p->looks_fail && p->rss_bytes && now_ns - p->adopted_ns >= HOLD_AGE_NS &&
+           p->looked_ns <= WIRE_LAST_LOOK_NS / 2 &&
+           resident_may(r->others_ns + r->processes->begun_ns + p->looked_ns, now_ns - r->begin_ns);
+}
+
+static void tell_processes(const struct resident *r)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    for (uint32_t i = 0; i < r->processes->slot_end; i++) {
+        const struct process *p = r->processes->by_slot[i];
+        if (!p || p->dead || p->discard || p->has_exec)
+            continue;
+        if (!p->leaving_deadline_ns && may_wait(r, p, now_ns))
+            __atomic_store_n(last_look_of(r, p), WIRE_LOOK_WANTED, __ATOMIC_RELEASE);
+        else
+            say_looked(r, p);
+    }
+}
+
+/* --- what to look at, and when --- */
 
 static struct wish find_wish(const struct resident *r)
 {
@@ -247,12 +299,13 @@ static struct wish find_wish(const struct resident *r)
         const struct process *p = r->processes->by_slot[i];
         if (!p || p->dead || p->discard)
             continue;
-        enum reason reason = reason_to_look(p, 0);
+        enum reason reason = reason_to_look(r, p, 0);
         w.sum_bytes += p->rss_bytes;
         w.peak_ns += p->looked_ns;
         w.is_changed |= reason == CHANGED;
         w.changed_ns += reason == CHANGED ? p->looked_ns : 0;
         w.is_leaving |= reason == LEAVING;
+        w.is_awaited |= reason == LEAVING && is_awaited(r, p);
         w.leaving_ns += reason == LEAVING ? p->looked_ns : 0;
     }
     return w;
@@ -292,7 +345,8 @@ static void look_where_wished(struct resident *r)
         return;
     }
     uint64_t leaving_ns = others_ns + w.leaving_ns, changed_ns = leaving_ns + w.changed_ns;
-    int may_leaving = w.is_leaving && (is_time || w.leaving_ns <= CHEAP_NS) && resident_may(leaving_ns, run_ns);
+    int may_leaving =
+        w.is_leaving && (is_time || w.is_awaited || w.leaving_ns <= CHEAP_NS) && resident_may(leaving_ns, run_ns);
     int may_changed = w.is_changed && is_time && resident_may(changed_ns, run_ns / 2);
     r->too_costly += is_peak || (w.is_leaving && !may_leaving);
     if (may_leaving || may_changed)
@@ -303,6 +357,7 @@ uint64_t resident_look(struct resident *r)
 {
     r->look.words = 0;
     look_where_wished(r);
+    tell_processes(r);
     return r->look.words;
 }
 

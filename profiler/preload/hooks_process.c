@@ -2,6 +2,7 @@
  * while its real call runs: what libc allocates in it is recorded as in a plain run. */
 #include "environment.h"
 #include "image.h"
+#include "last_look.h"
 #include "python/python.h"
 #include "real.h"
 #include "record.h"
@@ -94,6 +95,8 @@ static void note_exit(struct unwind_state s, int status)
     note_image(s);
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     note(s, words, 2);
+    if (last_look_wait())
+        note(s, words, 2);
 }
 
 EXPORT void _exit(int status)

@@ -4,6 +4,7 @@
 #include "environment.h"
 #include "hooks_new.h"
 #include "image.h"
+#include "last_look.h"
 #include "order.h"
 #include "real.h"
 #include "record.h"
@@ -28,6 +29,10 @@ static void process_exit(int status, void *unused)
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     record_words(t, words, 2);
     thread_leave(t);
+    if (last_look_wait() && thread_enter(t, s)) {
+        record_words(t, words, 2);
+        thread_leave(t);
+    }
 }
 
 void start_once(void)

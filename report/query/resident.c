@@ -89,14 +89,14 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *p, struct error *err)
         "SELECT count(*), min(time_ns), max(time_ns) + CAST(total(duration_ns) AS INTEGER) / max(count(*), 1) - "
         "min(time_ns), iif(count(moved_count) = count(*), max(moved_count), NULL), CAST(total(rss_bytes) AS INTEGER), "
         "CAST(total(present_bytes) AS INTEGER), CAST(total(shared_bytes) AS INTEGER), CAST(total(swapped_bytes) AS "
-        "INTEGER), iif(count(huge_bytes) = count(*), CAST(total(huge_bytes) AS INTEGER), NULL), (SELECT max(time_ns) "
-        "FROM resident_scan) FROM resident_scan WHERE is_peak";
+        "INTEGER), iif(count(huge_bytes) = count(*), CAST(total(huge_bytes) AS INTEGER), NULL), (SELECT min(time_ns) "
+        "FROM resident_scan WHERE is_last), (SELECT max(time_ns) FROM resident_scan) FROM resident_scan WHERE is_peak";
     *p = (struct resident_peak){0};
-    int rc =
-        load(db, scans,
-             (int64_t *const[]){&p->process_count, &p->time_ns, &p->duration_ns, &p->moved_count, &p->rss_bytes,
-                                &p->present_bytes, &p->shared_bytes, &p->swapped_bytes, &p->huge_bytes, &p->last_ns},
-             10, err);
+    int rc = load(db, scans,
+                  (int64_t *const[]){&p->process_count, &p->time_ns, &p->duration_ns, &p->moved_count, &p->rss_bytes,
+                                     &p->present_bytes, &p->shared_bytes, &p->swapped_bytes, &p->huge_bytes,
+                                     &p->ends_ns, &p->last_ns},
+                  11, err);
     if (rc == 0 && p->process_count > 0) {
         rc = load_sites(db, p, err);
         p->peak_rss_bytes = resident_peak_rss(db);

@@ -28,9 +28,9 @@ struct resident_peak {
     int64_t untouched_bytes;
     int64_t untracked_bytes; /* on pages that no hooked call asked for (resident_untracked), */
     struct resident_part untracked_most;
-    int64_t peak_rss_bytes; /* of the program, as the kernel says; 0: not known */
-    int peak_rss_is_least;  /* of a process that was killed only the last sample is known */
-    int64_t last_ns;        /* when the last look of all was */
+    int64_t peak_rss_bytes;   /* of the program, as the kernel says; 0: not known */
+    int peak_rss_is_least;    /* of a process that was killed only the last sample is known */
+    int64_t ends_ns, last_ns; /* of the last looks at each process, when the first one was and the last one */
 };
 
 int resident_peak_load(sqlite3 *db, struct resident_peak *peak, struct error *err);

@@ -37,7 +37,7 @@ struct by {
     struct buf title;
     struct at_result at;
     struct walk *walk;
-    struct resident_title resident, untouched;
+    struct resident_title resident, untouched, last;
 };
 
 static int is_one_kind(const struct report_options *o)
@@ -264,7 +264,7 @@ static void show_scanned(struct by *b, struct row_columns *c)
                    {STAT_swapped_bytes, "swapped", COLUMN_OPTIONAL},
                    {STAT_untouched_bytes, resident_title(&peak, "on no page", &b->untouched), 0},
                    {STAT_at_peak_bytes, "at peak", 0},
-                   {STAT_resident_end_bytes, "resident,\nlast look", COLUMN_OPTIONAL}};
+                   {STAT_resident_end_bytes, resident_last_title(&peak, &b->last), COLUMN_OPTIONAL}};
     for (size_t i = 0; i < sizeof scanned / sizeof *scanned; i++)
         row_columns_show(c, ROW_COLUMN_stats + scanned[i].stat, scanned[i].title, TEXT_CUT_NONE, scanned[i].flags);
 }

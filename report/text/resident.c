@@ -12,6 +12,16 @@ const char *resident_title(const struct resident_peak *peak, const char *what, s
     return peak->process_count > 0 ? title->text : what;
 }
 
+const char *resident_last_title(const struct resident_peak *peak, struct resident_title *title)
+{
+    char first[UNITS_TEXT], last[UNITS_TEXT];
+    units_ns(first, peak->ends_ns);
+    units_ns(last, peak->last_ns);
+    int is_one = peak->ends_ns < 0 || strcmp(first, last) == 0;
+    snprintf(title->text, sizeof title->text, "last look\nat %s%s%s", is_one ? "" : first, is_one ? "" : " to ", last);
+    return peak->process_count > 0 ? title->text : "last look";
+}
+
 static int list_whats(sqlite3 *db, const struct resident_peak *peak, const char *title, struct record *document,
                       struct error *err)
 {

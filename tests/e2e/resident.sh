@@ -91,7 +91,7 @@ contains "... for certain" never.txt "took no memory"
 look=$(sed -n 's/^Resident \(at [0-9.]* [a-z]*\), the highest .*/\1/p' report.txt)
 equal "the instant on the column" "$look" "$(grep -A 1 'resident  function' report.txt | sed -n '2s/^ *//p')"
 equal "on both columns of a table of its own" "$look$look" \
-    "$(grep -A 1 '^ *resident  .*function' by.txt | sed -n '2{s/  *last look$//;s/^ *//;s/   *//gp}')"
+    "$(grep -A 1 '^ *resident  .*function' by.txt | sed -n '2{s/  *at [0-9.]* [a-z]*$//;s/^ *//;s/   *//gp}')"
 # a look at another time than the peak's says nothing of what was never there
 cp out.db late.db
 sqlite3 late.db "UPDATE total SET peak_active_bytes = peak_active_bytes * 5 / 4"

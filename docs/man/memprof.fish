@@ -40,7 +40,7 @@ complete -c memprof -n '__fish_seen_subcommand_from attach' -l help -s h -d 'sho
 complete -c memprof -n __fish_use_subcommand -f -a detach -d 'end a recording that memprof attach began'
 complete -c memprof -n '__fish_seen_subcommand_from detach' -l help -s h -d 'show this help'
 complete -c memprof -n __fish_use_subcommand -f -a report -d 'totals, the peak and the lines that held it, the top lines'
-complete -c memprof -n '__fish_seen_subcommand_from report' -l by -x -d 'one table by line, function, file, module, thread, process, device, stack, op (PyTorch operator), or size of the blocks'
+complete -c memprof -n '__fish_seen_subcommand_from report' -l by -x -d 'one table by line, function, file, module, thread, process, device, stack, op (PyTorch operator), size of the blocks, or name or category that the program gave its blocks (--names)'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l at -x -d 'what was live at the peak, at the end, or at a time since the start: peak, end, now (of a recording that goes on), a time such as 1.5s or 300ms, or mark:NAME for where a mark is or a range begins (mark:NAME#3: the third); or at a time of day, 14:03:10 or 2026-11-23T14:03:10, of the local time zone unless Z or +01:00 follows'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l from -x -d 'only what happened from this time on: a time as for --at, or peak'
 complete -c memprof -n '__fish_seen_subcommand_from report' -l to -x -d 'only what happened before this time'

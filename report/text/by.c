@@ -11,6 +11,7 @@
 #include "../query/program_name.h"
 #include "../query/self_module.h"
 #include "forked.h"
+#include "nothing.h"
 #include "own_peak.h"
 #include "resident.h"
 #include "resident_processes.h"
@@ -471,10 +472,7 @@ static int print_by(struct by *b, struct record *document, struct error *err)
             say_idle(b);
         return rc ? rc : list_rest(b, document, err);
     }
-    table_prose(b->out, TABLE_PLAIN,
-                o->by == ROW_OP && !o->device && !o->kind
-                    ? "Nothing: no stack of this recording has an operator of PyTorch."
-                    : "Nothing.");
+    nothing_say(o, b->out);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "../print/listing.h"
 #include "../query/device.h"
 #include "../query/rows.h"
+#include "nothing.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -320,7 +321,9 @@ static int list_sums(sqlite3 *db, const struct report_options *o, const struct r
     struct listing *l = listing_open(columns, COLUMN_COUNT_OF(columns), out, NULL);
     int rc = listing_query(l, db, is_name ? by_name : by_category, o->device, top_of(o, out, DEFAULT_TOP), &all, err);
     buf_puts(title, is_name ? ", by name: the blocks that had it" : ", by category");
-    if (rc == 0)
+    if (rc == 0 && !all && out->format == REPORT_TEXT)
+        nothing_say(o, out);
+    else if (rc == 0)
         listing_print_under(l, buf_text(title), all);
     listing_close(l);
     return rc;

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char none[] = "No segments: nothing in this recording is known to hand out parts of its memory.";
 enum { DEFAULT_TOP = 20, NAME = 2, PID = 23, PROCESS = 24 /* columns */ };
 
 struct segment {
@@ -292,7 +293,7 @@ static void print_devices(const struct fragments *f)
             f->out, TABLE_PLAIN,
             known ? "No segments at that time; --at peak shows those of each device's peak, --at TIME those of an "
                     "instant."
-                  : "No segments: nothing in this recording is known to hand out parts of its memory.");
+                  : none);
     if (sums)
         table_prose(f->out, TABLE_PLAIN,
                     "What the driver's pools and mappings reserve is known as sums alone and not listed as segments "
@@ -488,6 +489,9 @@ static int print_instant(struct fragments *f, struct error *err)
 
 static void show(const struct fragments *f)
 {
+    const int is_alone = f->options->heaps != REPORT_HEAPS_BESIDE;
+    if (is_alone && f->out->format == REPORT_TEXT && !f->heap.range_count && !f->heap.forked)
+        table_prose(f->out, TABLE_PLAIN, none);
     const struct report_options *o = f->options;
     int is_people = f->out->format == REPORT_TEXT;
     if (o->heaps == REPORT_HEAPS_BESIDE) {

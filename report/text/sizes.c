@@ -6,6 +6,7 @@
 #include "../print/listing.h"
 #include "../query/device.h"
 #include "../query/estimate.h"
+#include "nothing.h"
 
 /* Of a class of a sampled recording: a variance, by its sites o and their samples x. */
 #define SPREAD_SQL(sum)                                                                                                \
@@ -81,7 +82,7 @@ static int list_sizes(sqlite3 *db, const struct report_options *o, struct record
     for (; db_next(q, &rc, err); all++)
         list_size(l, q);
     if (document->out->format == REPORT_TEXT && !all && rc == 0)
-        table_line(document->out, TABLE_PLAIN, "Nothing.");
+        nothing_say(o, document->out);
     else
         listing_print(l);
     listing_heading(l);

@@ -66,7 +66,8 @@ sys.exit(bool(wrong))
 END
 at_least "statistics that add up" 30 "$(cat sums)"
 
-equal "sizes of a window without events" "Nothing." \
+equal "sizes of a window without events" \
+    "Nothing in this part of the run: without --process, --from, --to and --during it is the whole." \
     "$("$MEMPROF" report net.db --by size --from 1ns --to 2ns | tail -n 1)"
 
 # Ranges: the second step of samples/net, and all of them.

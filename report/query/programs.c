@@ -130,25 +130,53 @@ int64_t programs_other_pid(sqlite3 *db, int64_t largest_id, struct buf *name)
     return pid;
 }
 
-/* What the one child of the shell and its own children had at the peak, beside the shell itself. */
+/* Of a process, by its first image: what it is at last, what its one child is, and whether that and its own children
+ * had nearly all at the peak, beside the process itself. */
 static const char ran_only_sql[] =
-    "WITH shell AS MATERIALIZED (SELECT process_id FROM v_image WHERE first_id = (SELECT min(process_id) FROM "
-    "process)), "
-    "child AS (SELECT DISTINCT i.first_id FROM process p JOIN v_image i ON i.first_id = p.process_id WHERE p.parent_id "
-    "IN (SELECT process_id FROM shell)), held AS (SELECT t.process_id IN (SELECT process_id FROM shell) AS is_shell, "
-    "total(a.at_peak_bytes) AS bytes FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' "
-    "AND a.inclusive = 0 AND a.kind = 'all' GROUP BY 1) SELECT (SELECT exe FROM process WHERE process_id = (SELECT "
-    "max(process_id) FROM shell)), command_line FROM process WHERE (SELECT count(*) FROM child) = 1 AND process_id = "
-    "(SELECT max(process_id) FROM v_image WHERE first_id = (SELECT first_id FROM child)) AND (SELECT total(bytes) FROM "
-    "held WHERE NOT is_shell) > (SELECT total(bytes) FROM held WHERE is_shell) * " RAN_SHARE;
+    "WITH shell AS MATERIALIZED (SELECT process_id FROM v_image WHERE first_id = ?1), child AS (SELECT DISTINCT "
+    "i.first_id FROM process p JOIN v_image i ON i.first_id = p.process_id WHERE p.parent_id IN (SELECT process_id "
+    "FROM "
+    "shell)), held AS (SELECT t.process_id IN (SELECT process_id FROM shell) AS is_shell, total(a.at_peak_bytes) AS "
+    "bytes FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND a.inclusive = 0 AND "
+    "a.kind = 'all' GROUP BY 1), last(exe) AS (SELECT exe FROM process WHERE process_id = (SELECT max(process_id) FROM "
+    "shell)) SELECT exe, replace(exe, rtrim(exe, replace(exe, '/', '')), '') IN " LAUNCHERS
+    ", (SELECT total(bytes) FROM held WHERE NOT is_shell) > (SELECT total(bytes) FROM held WHERE is_shell) "
+    "* " RAN_SHARE ", (SELECT first_id FROM child), (SELECT command_line FROM process WHERE process_id = (SELECT "
+    "max(process_id) FROM v_image WHERE first_id = (SELECT first_id FROM child))) FROM last WHERE (SELECT count(*) "
+    "FROM "
+    "child) = 1";
 
-char *programs_ran_only(sqlite3 *db)
+enum { RAN_DEPTH = 8 }; /* timeout sh -c 'time ./a' */
+
+/* The child's command, and its number in *first_id; NULL: the process is what is meant. */
+static char *ran_by(sqlite3 *db, int64_t *first_id)
 {
     sqlite3_stmt *s = NULL;
     struct error err;
     char *command = NULL;
-    if (db_prepare(db, ran_only_sql, &s, &err) == 0 && sqlite3_step(s) == SQLITE_ROW && is_shell(db_text(s, 0)))
-        command = xstrdup(db_text(s, 1));
+    if (db_prepare(db, ran_only_sql, &s, &err) == 0) {
+        sqlite3_bind_int64(s, 1, *first_id);
+        if (sqlite3_step(s) == SQLITE_ROW &&
+            (sqlite3_column_int(s, 1) || (is_shell(db_text(s, 0)) && sqlite3_column_int(s, 2)))) {
+            *first_id = sqlite3_column_int64(s, 3);
+            command = xstrdup(db_text(s, 4));
+        }
+    }
     sqlite3_finalize(s);
+    return command;
+}
+
+char *programs_ran_only(sqlite3 *db)
+{
+    int64_t first_id = db_int(db, "SELECT min(process_id) FROM process", 0);
+    char *command = NULL, *next;
+    int is_script = 0;
+    for (int i = 0; i < RAN_DEPTH && !is_script && (next = ran_by(db, &first_id)); i++) {
+        struct buf name = BUF(1u << 16);
+        free(command);
+        command = next;
+        is_script = program_name(&name, command);
+        buf_free(&name);
+    }
     return command;
 }

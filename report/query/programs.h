@@ -34,8 +34,8 @@ struct programs_process *programs_find(const struct programs *programs, int64_t 
  * program's did: what 'memprof leaks' lists is then not where most is. largest_id: which one it is; 0: by the accounts
  * alone. name: its program, appended. 0: none */
 int64_t programs_other_pid(sqlite3 *db, int64_t largest_id, struct buf *name);
-/* The command line of all that a shell ran, where the recording is of a shell, and it ran one program that had nearly
- * all at the peak; NULL: it is not. Yours to free. */
+/* The command line of what is meant where the recording is of a launcher that started one program, or of a shell that
+ * ran one, which had nearly all at the peak, or of one that did so in its place; NULL: it is not. Yours to free. */
 char *programs_ran_only(sqlite3 *db);
 
 #endif

@@ -59,7 +59,8 @@ equal "heading" "job.sh: sh job.sh 1" "$(head -n 1 report.txt)"
 "$MEMPROF" info out.db >info.txt
 equal "info" "program job.sh" "$(head -n 1 info.txt | tr -s ' ')"
 
-# The page's title is what a shell ran, where that is one program and has nearly all; and what a loader runs.
+# The page's title is what a launcher or a shell ran, where that is one program (of a shell, one that has nearly all);
+# and what a loader runs.
 cat >hold.py <<'END'
 import sys
 kept = [bytes(1000 + i) for i in range(int(sys.argv[1]))]
@@ -72,6 +73,8 @@ title() { # WHAT NAME COMMAND...
     equal "$what" "$name - memprof" "$(sed -n 's/.*<title>\([^<]*\)<.*/\1/p' page.html)"
 }
 title "one child" hold.py sh -c 'python3 -u hold.py 3000; true'
+title "a launcher" hold.py timeout 60 python3 -u hold.py 1
+title "a launcher of a shell" hold.py timeout 60 sh -c 'python3 -u hold.py 3000; true'
 title "two children" sh sh -c 'python3 -u hold.py 3000; ls'
 echo 'python3 -u hold.py 3000; true' >job.sh
 title "a script of the shell's own" job.sh sh job.sh

@@ -148,6 +148,13 @@ static const char *others_of(const char *text)
     return digits && strncmp(at + 5 + digits, " other", 6) == 0 ? at : end;
 }
 
+int text_is_endless(const char *name)
+{
+    static const char in_symbols[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.$";
+    size_t length = strspn(name, in_symbols);
+    return (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0) && length > TEXT_ENDLESS_WIDTH && !name[length];
+}
+
 void text_bare_name(struct buf *out, const char *text, int width)
 {
     struct buf bare = BUF(1 << 20);
@@ -156,7 +163,8 @@ void text_bare_name(struct buf *out, const char *text, int width)
     const char *others = others_of(text);
     buf_add(&name, text + head, (size_t)(others - text) - head);
     buf_add(out, text, head);
-    buf_puts(out, bare_name(buf_text(&name), width - (int)head, &bare));
+    const char *shown = bare_name(buf_text(&name), width - (int)head, &bare);
+    text_fit(out, shown, TEXT_ENDLESS_WIDTH, text_is_endless(shown) ? TEXT_CUT_MIDDLE : TEXT_CUT_NONE, 0);
     buf_puts(out, others);
     buf_free(&bare);
     buf_free(&name);

@@ -21,7 +21,11 @@ void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, i
 
 /* "<- forward", where other rows have a path: a function's name. */
 int text_is_caller(const char *text);
-/* Appends a function; wider than width, without arguments, then without template arguments; never cut. */
+/* A symbol that could not be demangled, with more characters than anybody reads. */
+int text_is_endless(const char *name);
+#define TEXT_ENDLESS_WIDTH 80
+/* Appends a function; wider than width, without arguments, then without template arguments; cut only where that leaves
+ * an endless symbol. */
 void text_bare_name(struct buf *out, const char *text, int width);
 
 /* path without the directory base (borrowed from path) when it lies in it, else path itself. base may be NULL. */

@@ -3,6 +3,7 @@
 #include "../../common/buf.h"
 #include "../../common/error.h"
 #include "../../common/match.h"
+#include "../../common/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,10 @@ char *short_name(const char *name)
 {
     char *copy = short_name_cut(name);
     struct buf bare = BUF(1 << 16);
-    match_short_name(copy, &bare);
+    if (text_is_endless(copy))
+        text_fit(&bare, copy, TEXT_ENDLESS_WIDTH, TEXT_CUT_MIDDLE, 0);
+    else
+        match_short_name(copy, &bare);
     if (bare.length) {
         free(copy);
         return buf_take(&bare);

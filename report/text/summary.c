@@ -572,7 +572,7 @@ static void print_hints(const struct summary *s)
         buf_shell(&line, script.data);
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
-    } else if (s->hint.plain_name) {
+    } else if (s->hint.plain_name && !text_is_endless(s->hint.plain_name)) {
         buf_printf(&line, "%smemprof lines%s --func ", head, name);
         buf_shell(&line, s->hint.plain_name);
         table_line(s->out, TABLE_DIM, buf_text(&line));

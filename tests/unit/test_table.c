@@ -256,7 +256,7 @@ static void test_apart(void **state)
     apart_is(12, odd, (const char *const[]){"a_function..", "<", ">>>>)"});
 }
 
-/* What a pipe gets of a function: whole up to 60 columns, never cut. */
+/* What a pipe gets of a function: whole up to 60 columns, never cut but for a symbol that could not be demangled. */
 static void piped_is(const char *name, const char *expected)
 {
     static const struct column function[] = {COLUMN(NULL, "function", TEXT, .cut = TEXT_CUT_NAME),
@@ -309,6 +309,16 @@ static void test_piped(void **state)
              "  <- std::map::insert");
     piped_is("a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns",
              "a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns");
+    char symbol[700] = "_Z4bomb", cut[TEXT_ENDLESS_WIDTH + 1] = "_Z4bomb";
+    memset(symbol + 7, 'S', sizeof symbol - 8);
+    memset(cut + 7, 'S', sizeof cut - 8);
+    memcpy(cut + 39, "..", 2);
+    piped_is(symbol, cut);
+    char *name = short_name(symbol);
+    assert_string_equal(name, cut);
+    free(name);
+    symbol[1] = 'z'; /* of C */
+    piped_is(symbol, symbol);
 }
 
 static void test_optional(void **state)

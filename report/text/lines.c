@@ -5,6 +5,7 @@
 #include "../findings/notes.h"
 #include "../query/device.h"
 #include "../query/ending.h"
+#include "../query/reserved.h"
 #include "lines_private.h"
 #include "own_peak.h"
 #include "row_columns.h"
@@ -92,6 +93,15 @@ static int has_unreserved(const struct lines *l, const struct lines_group *g)
     return has;
 }
 
+/* The host's heap, of which no call tells: between two samples it may have been more. */
+static int has_samples(const struct lines *l, const struct lines_group *g)
+{
+    int is_shown = 0;
+    for (int i = 0; i < l->stat_count; i++)
+        is_shown |= l->stats[i] == STAT_reserved_peak_bytes;
+    return is_shown && *reserved_mark(l->db, g->device, "all");
+}
+
 /* Whether a column is of an end that is not that of the process. */
 static int ends_early(const struct lines *l)
 {
@@ -130,6 +140,10 @@ static void print_title(struct lines *l, const struct lines_group *g)
     if (has_device_peak(l) && !l->is_device_said++)
         table_prose(l->out, TABLE_DIM,
                     "(device active, reserved: the highest of the whole device while the line was on the stack)");
+    if (has_samples(l, g) && !l->is_sampled_said++)
+        table_prose(l->out, TABLE_DIM,
+                    "(device reserved of the host: at least, as its heap is sampled, and not the run's peak, which may "
+                    "be of another time)");
     if (ends_early(l) && !l->is_end_said++)
         table_prose(l->out, TABLE_DIM, "(net growth: until Python began to take itself down, as 'live at end' is)");
     if (has_unreserved(l, g) && !l->is_unreserved_said++)

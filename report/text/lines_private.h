@@ -15,11 +15,11 @@ struct lines {
     char *cwd;
     struct source source; /* of source_file_id */
     int64_t source_file_id;
-    int64_t warned_file_id;                 /* whose change on disk was said */
-    int is_missing_said[2];                 /* that a source cannot be read, and [1] what helps */
-    int is_device_said, is_unreserved_said; /* whose peaks the columns show */
-    int is_end_said;                        /* which end net growth is until */
-    int is_own_said, is_instances_said;     /* why one has none */
+    int64_t warned_file_id;                                  /* whose change on disk was said */
+    int is_missing_said[2];                                  /* that a source cannot be read, and [1] what helps */
+    int is_device_said, is_sampled_said, is_unreserved_said; /* whose peaks the columns show */
+    int is_end_said;                                         /* which end net growth is until */
+    int is_own_said, is_instances_said;                      /* why one has none */
     struct listing *listing;
     int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
     int stat_count;

@@ -17,6 +17,7 @@
 #include "../query/rows.h"
 #include "arenas.h"
 #include "heap_lines.h"
+#include "heap_returned.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -501,6 +502,8 @@ static void show(const struct fragments *f)
     }
     if (o->heaps == REPORT_HEAPS_EACH || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
         heap_list_ranges(f->db, &f->heap, o, f->out, f->cwd);
+    if (is_people && (o->at == REPORT_AT_ALL || o->at == REPORT_AT_END))
+        heap_returned_say(f->db, &f->heap, f->out);
     int64_t top = o->top < 0 && is_people ? DEFAULT_TOP : o->top;
     if (o->heaps == REPORT_HEAPS_BY_LINE || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
         heap_list_lines(&f->heap, top, f->out, NULL, "What keeps the host's heaps from shrinking, by line", f->cwd);

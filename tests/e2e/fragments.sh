@@ -88,6 +88,14 @@ contains "older" report "keep_key"
 record_ok "$program" trim
 "$MEMPROF" report out.db >report
 lacks "trimmed" report "Free, but kept"
+"$MEMPROF" report --segments out.db >segments
+contains "trimmed, its heap" segments "malloc_trim had given it back"
+gone=$(sed -n 's/^Of the free pages of .* at least \([0-9]*\)\.\([0-9]\).* MiB took no memory .*/\1\2/p' segments)
+at_least "trimmed, in % of what fell" 95 $((100 * gone * 1048576 / 10 / fell))
+at_most "trimmed, in % of what fell" 102 $((100 * gone * 1048576 / 10 / fell))
+record_ok "$program" keep
+"$MEMPROF" report --segments out.db >segments
+lacks "not trimmed" segments "took no memory"
 # so many free chunks that glibc is not asked again before the end: what it maps then is reserved all the same
 cat >late.c <<'END'
 #include <stdio.h>

@@ -49,6 +49,11 @@ end=$("$MEMPROF" report out.db --json | grep -o '"heap_end_reserved_bytes": [0-9
 equal "what else was reserved at the end is not known" 1 "$end"
 record_ok ./two fork
 equal "of several about" "~ |~ |" "$(row all)|$(row heap)|$(row map)"
+record_ok ./two
+"$MEMPROF" lines out.db >lines.txt
+contains "by line" lines.txt "(device reserved of the host: at least, as its heap is sampled"
 RUN_OPTIONS=--no-heap-sample
 record_ok ./two
+"$MEMPROF" lines out.db >lines.txt
+lacks "by line, without samples" lines.txt "(device reserved of the host"
 equal "without samples" "|" "$(row all)|$(row heap)"

@@ -15,7 +15,10 @@
 static int64_t weight(struct rules *r, int64_t all, int64_t untouched, const struct largest_process *largest)
 {
     int64_t there = untouched >= THERE_BYTES && resident_last_is_whole(r->db) ? all - untouched : all;
-    return largest->process_count && largest->weighs_bytes < there ? largest->weighs_bytes : there;
+    int64_t once = (int64_t)((double)all * largest->once_part);
+    once = once < r->device->peak_active ? once : r->device->peak_active;
+    once = once > largest->weighs_bytes ? once : largest->weighs_bytes;
+    return largest->process_count && once < there ? once : there;
 }
 
 static void say_largest(struct rules *r, struct finding *f, int64_t all, const struct largest_process *largest)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROCESSES_MOST 16 /* that are asked for what they had: each costs a chunk of events */
+#define PROCESSES_MOST 16  /* that are asked for what they had: each costs a chunk of events */
+#define ONCE_MOST      512 /* that are compared with each other */
 
 /* What each process had at its end, and the part of it that can have been there: no more than its peak RSS, where the
  * kernel said that. Sums over processes that ended one after another were never in memory. */
@@ -20,7 +21,8 @@
 static const char largest_sql[] =
     "SELECT first_id, bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN coalesce(peak_rss_bytes, bytes) ELSE bytes "
     "END AS most, command_line, peak, p.process_id, " PROGRAM_TITLE(
-        "p.process_id") " FROM " ENDS " JOIN process p USING(process_id) ORDER BY min(bytes, most) DESC, p.process_id";
+        "p.process_id") ", p.start_ns, coalesce(p.end_ns, 9223372036854775807) FROM " ENDS
+                        " JOIN process p USING(process_id) ORDER BY min(bytes, most) DESC, p.process_id";
 
 static const char all_sql[] =
     "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL";
@@ -95,6 +97,39 @@ static int64_t lower(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+struct life {
+    int64_t start_ns, end_ns, bytes;
+};
+
+static int is_torn(struct rules *r, sqlite3_stmt *s)
+{
+    return rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
+}
+
+/* The part, of what processes left, that those had which lived at one instant, at most. Not of interpreters that took
+ * themselves down: what they had then is not what they left. */
+static double left_at_once(struct rules *r, sqlite3_stmt *s, const struct own_ends *own, int is_other)
+{
+    struct life *lives = xcalloc(ONCE_MOST, sizeof *lives);
+    int count = 0;
+    double most = 0, all = 0;
+    while (count < ONCE_MOST && sqlite3_step(s) == SQLITE_ROW)
+        if (own_ends_is_other(own, sqlite3_column_int64(s, 5)) == is_other && !is_torn(r, s))
+            lives[count++] = (struct life){sqlite3_column_int64(s, 7), sqlite3_column_int64(s, 8),
+                                           lower(rule_amount(s, 1), rule_amount(s, 2))};
+    sqlite3_reset(s);
+    for (int i = 0; i < count; i++) {
+        double sum = 0;
+        for (int k = 0; k < count; k++)
+            if (lives[k].start_ns < lives[i].end_ns && lives[k].end_ns >= lives[i].end_ns)
+                sum += (double)lives[k].bytes;
+        most = sum > most ? sum : most;
+        all += (double)lives[i].bytes;
+    }
+    free(lives);
+    return all > 0 ? most / all : 0;
+}
+
 /* Once a process cannot have had more, even with that, no other has. */
 static void find_largest(struct rules *r, sqlite3_stmt *s, const struct own_ends *own, int has_beside, int is_other,
                          struct largest_process *largest)
@@ -113,7 +148,7 @@ static void find_largest(struct rules *r, sqlite3_stmt *s, const struct own_ends
             continue;
         if (seen++ && lower(l.bytes, most) <= weighs)
             break;
-        l.is_torn = rule_query_amount(r, torn_sql, (int64_t[]){sqlite3_column_int64(s, 0)}, 1, 0) > 0;
+        l.is_torn = is_torn(r, s);
         l.weighs_bytes = l.bytes;
         if (count > 1)
             refine(r, sqlite3_column_int64(s, 0), &l);
@@ -138,8 +173,11 @@ void largest_process(struct rules *r, int has_beside, int is_other, struct large
     if (!s)
         return;
     sqlite3_bind_int64(s, 1, r->device->device_id);
-    if (own_ends_programs(r->db, &own, r->err) == 0)
+    if (own_ends_programs(r->db, &own, r->err) == 0) {
+        const double once_part = left_at_once(r, s, &own, is_other);
         find_largest(r, s, &own, has_beside, is_other, largest);
+        largest->once_part = once_part;
+    }
     own_ends_close(&own);
     sqlite3_finalize(s);
 }

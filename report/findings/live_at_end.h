@@ -22,6 +22,7 @@ struct largest_process {
     int64_t process_id;                        /* of its last image that left something */
     int64_t bytes, there_bytes, process_count; /* of those that left something; 0: not known */
     int64_t weighs_bytes; /* the most that any of them had in memory of lines' LINE_END_BYTES, as far as is known */
+    double once_part;     /* of what all left, that of those that lived at the same time */
     int64_t all_count;    /* of all processes, as the head of the report counts them */
     int64_t peak_bytes;   /* no less than its peak: its threads' own ones; 0: not known */
     int has_beside;       /* bytes are with what libraries keep for themselves: the events do not tell these apart */

@@ -62,3 +62,47 @@ done
 pid=$(sql "SELECT pid FROM process WHERE end_kind = 'signal' LIMIT 1")
 "$MEMPROF" leaks --process "$pid" >leaks.txt
 lacks "a worker alone" leaks.txt "taken itself down"
+
+# of workers that are killed together their sum weighs, though each had little
+cat >together.c <<'END'
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) static void *work(void)
+{
+    return memset(malloc(3 << 20), 1, 3 << 20);
+}
+int main(int argc, char **argv)
+{
+    pid_t pids[20];
+    int all = argc > 1;
+    (void)argv;
+    for (int i = 0; i < 20; i++) {
+        if (!(pids[i] = fork())) {
+            work();
+            for (;;)
+                pause();
+        }
+        if (!all) {
+            usleep(50000);
+            kill(pids[i], SIGKILL);
+            waitpid(pids[i], NULL, 0);
+        }
+    }
+    usleep(300000);
+    for (int i = 0; all && i < 20; i++)
+        kill(pids[i], SIGKILL);
+    for (int i = 0; all && i < 20; i++)
+        waitpid(pids[i], NULL, 0);
+    return 0;
+}
+END
+"$CC" -g -O1 -fno-builtin -o together together.c
+record_ok ./together at-once
+"$MEMPROF" report >report.txt
+contains "killed together" report.txt "Live when processes were killed: 60.00 MiB in 20 blocks of host were live when"
+record_ok ./together
+"$MEMPROF" report >report.txt
+lacks "killed one after another" report.txt "Live when processes were killed"

@@ -39,13 +39,17 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What it can have of all processes' RSS: no more than its peak, or than the last look at its pages saw. */
+/* What it can have of all processes' RSS: no more than its peak, or than the last look at its pages saw; of a forked
+ * one what that saw to be its alone. */
 static int64_t own_rss(sqlite3 *db, const struct heap_end *e, int64_t rss)
 {
     static const char sql[] = "SELECT present_bytes FROM resident_scan WHERE is_last AND process_id = ?1";
+    static const char alone_sql[] = "SELECT copied_bytes + own_bytes FROM resident_fork JOIN resident_scan "
+                                    "USING(scan_id) WHERE is_last AND process_id = ?1";
     if (!e->is_one_of)
         return rss;
-    return least(least(rss, e->of.peak_rss_bytes), int_of(db, sql, &e->of.process_id, 1, INT64_MAX));
+    rss = least(least(rss, e->of.peak_rss_bytes), int_of(db, sql, &e->of.process_id, 1, INT64_MAX));
+    return e->is_forked ? least(rss, int_of(db, alone_sql, &e->of.process_id, 1, 0)) : rss;
 }
 
 /* From when on so much lay idle to the end, by the samples. The kernel's own figure says what is there at all: pages
@@ -108,6 +112,25 @@ static int goes_on(sqlite3 *db, const struct heap_end *e)
     return e->end_ns > e->since_ns && (is_long(e) || e->since_ns <= last_work(db, e));
 }
 
+static void drop_blocks(struct heap_end *e)
+{
+    inherited_close(e->inherited);
+    e->inherited = NULL;
+    free(e->blocks.slots);
+    e->blocks = (struct blocks){0};
+}
+
+/* The heap of the one process that was asked for, in the place of those that are no fork's: there are none. */
+static void take_forked(struct heap *heap)
+{
+    struct heap *forked = heap->forked;
+    heap->forked = NULL;
+    heap_free(heap);
+    if (forked)
+        *heap = *forked;
+    free(forked);
+}
+
 /* The process at an instant. INT64_MAX: its end, or where its interpreter began to take it down */
 static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
 {
@@ -118,12 +141,16 @@ static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
     else
         instant_at(&at, time_ns);
     heap_free(&e->heap);
-    if (!e->blocks.slots && live_blocks_load(db, &at, "", &e->blocks, NULL, &err) != 0) {
-        free(e->blocks.slots);
-        e->blocks = (struct blocks){0};
+    if (e->is_forked && !e->inherited)
+        drop_blocks(e);
+    if (!e->blocks.slots && live_blocks_load(db, &at, "", &e->blocks, e->is_forked ? &e->inherited : NULL, &err) != 0) {
+        drop_blocks(e);
         return 0;
     }
-    return heap_load(db, &at, &e->blocks, NULL, e->of.process_id, &e->heap, &err) == 0;
+    int rc = heap_load(db, &at, &e->blocks, e->inherited, e->of.process_id, &e->heap, &err);
+    if (rc == 0 && e->is_forked)
+        take_forked(&e->heap);
+    return rc == 0;
 }
 
 /* Whether so much of glibc's heaps is free pages that live blocks keep there. */
@@ -166,7 +193,7 @@ static uint64_t idle_segments(struct heap_end *e)
  * themselves were free for that long. */
 static int held_at(sqlite3 *db, const struct heap_end *e, int64_t time_ns)
 {
-    struct heap_end before = {.of = e->of};
+    struct heap_end before = {.of = e->of, .is_forked = e->is_forked};
     int held = time_ns >= 0 && load_at(db, time_ns, &before) &&
                (e->is_segments ? idle_segments(&before) >= e->trim_bytes / 2 : holds_much(db, &before));
     heap_end_free(&before);
@@ -269,22 +296,28 @@ static void find_process(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps,
     int is_segments = e->is_segments;
     if (count)
         qsort(gaps, count, sizeof *gaps, is_segments ? by_segments : by_glibc);
-    for (size_t i = 0; i < count && i < TRIED_MOST && !e->is_there; i++) {
+    int tried = 0;
+    for (size_t i = 0; i < count && tried < TRIED_MOST && !e->is_there; i++) {
+        if (!is_segments && gaps[i].is_forked != e->is_forked)
+            continue;
+        tried++;
         e->of = gaps[i];
         e->is_there =
             may_be(db, e) && load_at(db, INT64_MAX, e) && (is_segments ? is_large_segments(db, e) : is_large(db, e));
     }
 }
 
-/* One that kept it first. Where none did, glibc's at the end alone; other allocators give back by themselves. */
+/* One that kept it first, one that is no fork before one that is, as that has its parent's heap. Where none did,
+ * glibc's at the end alone; other allocators give back by themselves. */
 static int find_kept(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, size_t count)
 {
     static const struct {
-        int is_segments, is_kept;
-    } order[] = {{0, 1}, {1, 1}, {0, 0}};
+        int is_segments, is_kept, is_forked;
+    } order[] = {{0, 1, 0}, {1, 1, 0}, {0, 1, 1}, {0, 0, 0}};
     for (size_t i = 0; i < sizeof order / sizeof *order && !e->is_there; i++) {
         e->is_segments = order[i].is_segments;
         e->is_kept = order[i].is_kept;
+        e->is_forked = order[i].is_forked;
         find_process(db, e, gaps, count);
     }
     return e->is_there;
@@ -333,7 +366,7 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
         name_process(db, end);
     else
         heap_end_free(end);
-    if (end->is_there)
+    if (end->is_there && !end->is_forked)
         load_left(db, end);
     free(gaps);
 }
@@ -341,7 +374,7 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
 void heap_end_free(struct heap_end *end)
 {
     heap_free(&end->heap);
-    free(end->blocks.slots);
+    drop_blocks(end);
     free(end->whose);
     *end = (struct heap_end){0};
 }

@@ -9,11 +9,13 @@
 #include "../../common/buf.h"
 #include "heap.h"
 #include "heap_gap.h"
+#include "inherited.h"
 
 struct heap_end {
     int is_there;            /* 0: heap and blocks are empty */
     int is_kept;             /* while the program went on, and not as it ended alone */
     int is_segments;         /* of another allocator, not glibc's */
+    int is_forked;           /* of one that began as a fork; blocks of its parent's that it still has are in it */
     char *whose;             /* " of tee, pid 7"; "" where there was one process alone; NULL: not there */
     uint64_t trim_bytes;     /* what malloc_trim(0) would give back: free pages, those at the main arenas' top too. Of
                               * segments free pages that are resident, which only their allocator may know to give back */
@@ -30,6 +32,7 @@ struct heap_end {
     uint64_t left_pin_bytes, left_free_bytes;
     struct heap heap;
     struct blocks blocks;
+    struct inherited *inherited; /* NULL: not read */
 };
 
 /* Not there as well where events are missing. heap_end_free in any case. */

@@ -13,8 +13,9 @@ struct heap_gap {
     int64_t process_id, start_ns;
     int64_t end_ns;         /* INT64_MAX: not seen to end */
     int64_t peak_rss_bytes; /* INT64_MAX: not known */
-    int64_t glibc_bytes;   /* by glibc's heaps and mappings; 0 of one that began as a fork, whose pages are not known */
-    int64_t segment_bytes; /* by another allocator's segments */
+    int64_t glibc_bytes;    /* by glibc's heaps and mappings, */
+    int is_forked;          /* of which it has a part from its parent */
+    int64_t segment_bytes;  /* by another allocator's segments */
     int64_t live_bytes;
 };
 

@@ -88,3 +88,55 @@ contains "segments: whose" report "in jemalloc's segments of sparse, pid $(pid_o
 free=$("$MEMPROF" report --json out.db | sed -n 's/.*"rule": "held".*"bytes": \([0-9]*\).*/\1/p')
 # as in fragments_others.sh: 61 MiB less two pages for each of 6,250 blocks
 at_least "segments: free and there" $((61 * 1048576 - 6250 * 2 * 4096)) "${free:-0}"
+
+# A child that was forked and executes nothing keeps its heap, too; one that only has its parent's keeps nothing.
+cat >forked.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { ROWS = 300000, EACH = 500 };
+static void *rows[ROWS], *keys[ROWS / EACH];
+__attribute__((noinline)) static void *keep_key(void)
+{
+    return memset(malloc(48), 1, 48);
+}
+static void fill(void)
+{
+    for (int i = 0; i < ROWS; i++) {
+        rows[i] = memset(malloc(100), 1, 100);
+        if (i % EACH == 0)
+            keys[i / EACH] = keep_key();
+    }
+    for (int i = 0; i < ROWS; i++)
+        free(rows[i]);
+}
+int main(int argc, char **argv)
+{
+    int is_before = argc > 1;
+    (void)argv;
+    if (is_before)
+        fill();
+    pid_t child = fork();
+    if (child == 0) {
+        if (!is_before)
+            fill();
+        usleep(1500000);
+        return 0;
+    }
+    waitpid(child, NULL, 0);
+    return 0;
+}
+END
+"$CC" -g -O1 -fno-builtin -o forked forked.c
+record_ok ./forked
+child=$(value "SELECT pid FROM process WHERE start_kind = 'fork'")
+"$MEMPROF" report out.db >report.txt
+contains "a forked child" report.txt \
+    "* Free, but kept from the kernel: keep_key (forked.c:9): 28.12 KiB live in 600 blocks"
+contains "... its heap" report.txt "below the top of glibc's heap of forked, pid $child"
+contains "... and its lines" report.txt "What keeps memory from the kernel, at the end of forked, pid $child"
+record_ok ./forked before
+"$MEMPROF" report out.db >report.txt
+parent=$(value "SELECT pid FROM process WHERE start_kind = 'exec'")
+contains "what the parent keeps" report.txt "below the top of glibc's heap of forked, pid $parent"

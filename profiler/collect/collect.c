@@ -6,6 +6,7 @@
 #include "../finish/symbolize.h"
 #include "facts.h"
 #include "left_out.h"
+#include "process_title.h"
 #include "program.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static void sample_rss(struct collection *c)
         struct process *p = c->processes.by_slot[i];
         if (!p || p->discard)
             continue;
+        process_see_title(p, c->sample_ns);
         uint64_t peak_bytes = p->peak_rss_bytes, rss_bytes = process_rss(&c->processes, p);
         if (rss_bytes)
             drain_emit_rss(c->drain, p, p->peak_rss_bytes > peak_bytes ? p->peak_rss_bytes : 0, rss_bytes);

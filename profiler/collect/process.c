@@ -6,6 +6,7 @@
 #include "../store/python.h"
 #include "../store/sources.h"
 #include "pidns.h"
+#include "process_title.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -411,33 +412,6 @@ static void write_counters(struct processes *ps, const struct process *p)
                   "blocks of device memory whose free was not seen");
 }
 
-/* What a program has made of its arguments, or else the name that its first thread gave itself: what ps shows. */
-static void write_title(struct processes *ps, const struct process *p)
-{
-    const struct wire_proc *slot = &ps->session->procs[p->slot];
-    char title[WIRE_TITLE_MAX + 1];
-    uint32_t length = __atomic_load_n(&slot->title_bytes, __ATOMIC_RELAXED);
-    const char *told = length ? slot->title : slot->command; /* killed: what it had as it began */
-    if (!length)
-        length = __atomic_load_n(&slot->command_bytes, __ATOMIC_RELAXED);
-    length = length < WIRE_TITLE_MAX ? length : WIRE_TITLE_MAX;
-    memcpy(title, told, length);
-    const char *text = p->comm;
-    if (length && p->started_bytes && (length != p->started_bytes || memcmp(title, p->started_as, length) != 0)) {
-        while (length && (title[length - 1] == 0 || title[length - 1] == ' '))
-            length--;
-        for (uint32_t i = 0; i < length; i++)
-            title[i] = title[i] ? title[i] : ' ';
-        title[length] = 0;
-        text = title;
-    }
-    sqlite3_stmt *q = store_statement(ps->store, "UPDATE process SET title = ? WHERE process_id = ?");
-    sqlite3_bind_text(q, 1, text, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(q, 2, p->process_id);
-    if (*text)
-        store_step(ps->store, q);
-}
-
 static void write_peak_rss(struct processes *ps, const struct process *p)
 {
     uint64_t peak_bytes = process_peak_rss(ps, p);
@@ -474,7 +448,7 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
     if (!p->discard) {
         write_counters(ps, p);
         write_peak_rss(ps, p);
-        write_title(ps, p);
+        process_write_title(ps, p);
     }
     uint32_t slot = p->slot;
     release(ps, p);
@@ -485,6 +459,6 @@ void processes_abandon(struct processes *ps, struct process *p)
 {
     write_counters(ps, p);
     write_peak_rss(ps, p);
-    write_title(ps, p);
+    process_write_title(ps, p);
     release(ps, p);
 }

@@ -77,10 +77,13 @@ struct process {
     char *command;           /* shell-quoted: what the last exec gave it, or the process that it was forked from */
     char started_as[WIRE_TITLE_MAX]; /* the first bytes of these arguments as they lie in memory */
     uint32_t started_bytes;
-    char *target;          /* of the EXEC record: what it was executing; NULL: not known */
-    uint32_t target_reach; /* the same: enum wire_reach */
-    char comm[16];         /* the name that its first thread gave itself; "": none */
-    char name[64];         /* for messages: the last part of its path */
+    char title[WIRE_TITLE_MAX]; /* the same, as it was seen last */
+    uint32_t title_bytes;       /* 0: not seen */
+    uint64_t title_next_ns;     /* when it may be looked at again; monotonic */
+    char *target;               /* of the EXEC record: what it was executing; NULL: not known */
+    uint32_t target_reach;      /* the same: enum wire_reach */
+    char comm[16];              /* the name that its first thread gave itself; "": none */
+    char name[64];              /* for messages: the last part of its path */
 };
 
 #define PROCESSES_EXPECTED 64u

@@ -36,6 +36,12 @@ equal "the page: control characters" 0 "$(LC_ALL=C tr -d '\n\040-\377' <page.htm
 "$MEMPROF" info --json out.db >info.json
 contains "json" info.json '"title": "server: worker 1"'
 
+# of one that is killed the last that was seen
+record_ok "$PROGRAMS/title" killed
+equal "killed" "server: worker 2|signal" "$(sql "SELECT title, end_kind FROM process WHERE start_kind = 'fork'")"
+record_ok "$PROGRAMS/title" some arguments
+worker=$(value "SELECT pid FROM process WHERE title = 'server: worker 1'")
+
 # a recording of before these columns
 sqlite3 out.db 'ALTER TABLE process DROP COLUMN title; ALTER TABLE process DROP COLUMN peak_rss_bytes;
     ALTER TABLE process DROP COLUMN peak_rss_sampled'

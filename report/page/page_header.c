@@ -95,9 +95,9 @@ static void notes_and_advice(struct page *page, struct buf *b)
     buf_free(&f.text);
 }
 
-static void number(struct buf *b, const char *name, const char *value, const char *more)
+static void number(struct buf *b, const char *class, const char *name, const char *value, const char *more)
 {
-    buf_printf(b, "<div><dt>%s</dt><dd>", name);
+    buf_printf(b, "<div%s><dt>%s</dt><dd>", class, name);
     buf_html(b, value);
     if (*more) {
         buf_puts(b, " <span class=\"small\">");
@@ -117,7 +117,7 @@ static void peak_reserved(sqlite3 *db, struct buf *b, sqlite3_stmt *s)
         if (sqlite3_column_type(s, 10) != SQLITE_NULL && !merged_count(db))
             snprintf(more, sizeof more, "at %s", units_ns(t, sqlite3_column_int64(s, 10)));
     }
-    number(b, "Peak reserved", text, more);
+    number(b, " class=\"reserved\"", "Peak reserved", text, more);
 }
 
 /* "1.25 GiB ±3.1%" */
@@ -164,12 +164,12 @@ static void temporaries(struct buf *b, sqlite3_stmt *s)
     if (sqlite3_column_int64(s, 6) > 0)
         snprintf(more, sizeof more, "%.1f %%",
                  100.0 * (double)sqlite3_column_int64(s, 9) / (double)sqlite3_column_int64(s, 6));
-    number(b, "Temporary", units_count(text, sqlite3_column_int64(s, 9)), more);
+    number(b, "", "Temporary", units_count(text, sqlite3_column_int64(s, 9)), more);
 }
 
 static void estimate(struct buf *b, const char *name, struct buf *value, struct buf *more)
 {
-    number(b, name, buf_text(value), buf_text(more));
+    number(b, "", name, buf_text(value), buf_text(more));
     buf_reset(value);
     buf_reset(more);
 }

@@ -84,6 +84,17 @@ class Check(Recorded):
             expect("the timeline is above the fold", top < 420 and bottom < 900, (top, bottom))
             self.wheel_scrolls()
             self.labels()
+        tops = """const line = document.querySelector('.numbers .device'), divs = line ? [...line.querySelectorAll('div')] : [];
+            const tops = () => new Set(divs.map((d) => Math.round(d.getBoundingClientRect().bottom / 8))).size;
+            const one = divs.some((d) => d.textContent.includes('different times')) ? 1 : tops(), html = line ? line.innerHTML : '';
+            const big = [null, '1001.55 MiB <span class="small">at 17.277 s, 188,563 blocks</span>', '&gt;= 1001.70 MiB <span class="small">at 17.269 s</span>',
+                '1001.12 MiB <span class="small">145,018 blocks</span>', '22,512,142 <span class="small">101.16 GiB</span>', '5,570,223 <span class="small">22.7 %</span>'];
+            divs.forEach((d, i) => { if (big[i]) d.querySelector('dd').innerHTML = big[i]; });
+            const large = tops();
+            if (line) line.innerHTML = html;
+            return [one, large];"""
+        if b.js("return innerWidth") >= 1200:
+            expect("a device's figures are in one line", max(b.js(tops)) <= 1, b.js(tops))
         expect("advice is folded", b.js("return [...document.querySelectorAll('.note')].every((n) => !n.textContent.startsWith('Advice') || !n.checkVisibility())"))
         if b.js("return document.querySelectorAll('#table tbody tr').length"):
             equal("the first row is chosen", ["true", 1], b.js("return [document.querySelector('#table tbody tr').getAttribute('aria-selected'), document.querySelectorAll('#table tr[aria-selected=true]').length]"))

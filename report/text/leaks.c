@@ -164,6 +164,17 @@ static int print_stack(struct leaks *l, const struct leak *leak, int *is_folded,
     return rc;
 }
 
+/* Beside what Python freed, a part of that and so many bytes are little: what a forked child had is no news above its
+ * parent's megabytes. */
+#define LITTLE_PART  100
+#define LITTLE_BYTES 16384
+
+static int is_little_left(const struct leaks *l)
+{
+    const int64_t left_bytes = l->bytes - l->torn_bytes;
+    return left_bytes < LITTLE_BYTES && left_bytes < l->torn_bytes / LITTLE_PART;
+}
+
 /* Those that were freed after what counts as the end, or the others; at most so many. */
 static int print_stacks_of(struct leaks *l, int torn, int most, int *shown, int *is_folded, struct error *err)
 {
@@ -171,8 +182,8 @@ static int print_stacks_of(struct leaks *l, int torn, int most, int *shown, int 
     for (int i = 0; rc == 0 && i < l->count && printed < most; i++) {
         if (leak_is_torn(&l->leak[i]) != torn)
             continue;
-        if (torn && !printed && *shown) {
-            table_line(l->out, TABLE_STRONG, "Freed by Python when it took itself down:");
+        if (!printed && *shown) {
+            table_line(l->out, TABLE_STRONG, torn ? "Freed by Python when it took itself down:" : "Left:");
             fputc('\n', l->out->file);
         }
         printed++;
@@ -204,6 +215,16 @@ static void print_parts(struct leaks *l)
     if (!l->torn_blocks || l->torn_blocks == l->blocks)
         return;
     const int is_killed = is_of_killed(l);
+    if (is_little_left(l)) {
+        buf_puts(&line, "Freed by Python when it took itself down: ");
+        amount(&line, l->torn_bytes, l->torn_blocks);
+        buf_puts(&line, "; below, what was left: ");
+        amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
+        table_line(l->out, TABLE_STRONG, buf_text(&line));
+        fputc('\n', l->out->file);
+        buf_free(&line);
+        return;
+    }
     if (is_killed) {
         buf_puts(&line, "Live when ");
         say_killed(l, &line);
@@ -219,15 +240,16 @@ static void print_parts(struct leaks *l)
     buf_free(&line);
 }
 
-/* What leaked first: what Python freed at its end is often more. */
+/* What leaked first, if it is worth it: what Python freed at its end is often more. */
 static int print_stacks(struct leaks *l, int *shown, struct error *err)
 {
     int most = *shown, is_folded = 0;
     *shown = 0;
     print_parts(l);
-    int rc = print_stacks_of(l, 0, most, shown, &is_folded, err);
+    const int torn_first = l->torn_blocks && is_little_left(l);
+    int rc = print_stacks_of(l, torn_first, most, shown, &is_folded, err);
     if (rc == 0)
-        rc = print_stacks_of(l, 1, most, shown, &is_folded, err);
+        rc = print_stacks_of(l, !torn_first, most, shown, &is_folded, err);
     if (is_folded) {
         table_prose(l->out, TABLE_DIM, WALK_FOLDED_TEXT);
         fputc('\n', l->out->file);

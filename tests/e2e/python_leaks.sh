@@ -118,6 +118,26 @@ equal "of the child alone" 0 "$("$MEMPROF" leaks --top 0 \
     --process "$(value "SELECT pid FROM process WHERE start_kind = 'fork' ORDER BY start_ns DESC
         LIMIT 1")" >leaks.txt; marked " hold ")"
 
+# What a forked child left is not above its parent's megabytes, which Python freed.
+cat >child.py <<'END'
+import os
+kept = []
+def hold():
+    kept.extend(bytearray(2000000) for _ in range(8))
+hold()
+pid = os.fork()
+if pid == 0:
+    kept.extend(bytearray(600) for _ in range(3))
+    os._exit(0)
+os.waitpid(pid, 0)
+END
+record_ok python3 child.py
+"$MEMPROF" leaks >leaks.txt
+equal "what Python freed is first" \
+    "Freed by Python when it took itself down: 15.26 MiB in 8 blocks; below, what was left: " \
+    "$(head -n 1 leaks.txt | sed 's/left: .*/left: /')"
+contains "then what the child left" leaks.txt "Left:"
+
 # Beside a program in C, whose leaks have no mark, one in Python whose leak in C has.
 cat >lost.py <<'END'
 import ctypes

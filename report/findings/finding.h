@@ -68,6 +68,7 @@ struct finding {
     char *file;       /* NULL: not known */
     int64_t line;     /* 0: not known */
     const char *next; /* what to do; NULL: nothing to say */
+    char *caller;     /* that was named beside code without a symbol, shortened; NULL: none */
     struct buf skips; /* " --skip NAME" of a wrapper that it is about, and of others that it passes memory on for */
     enum finding_claim claim;
     enum finding_base base;

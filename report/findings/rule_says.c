@@ -69,6 +69,8 @@ static void say_caller(struct rules *r, struct finding *f, int64_t line_id, name
     if (named_caller_by(r->db, line_id, bytes, r, &caller, &other_count, r->err) == 0 && caller) {
         named_caller_text(caller, other_count, &text);
         finding_say(f, " (%s)", buf_text(&text));
+        free(f->caller);
+        f->caller = short_name(caller);
     }
     free(caller);
     buf_free(&text);
@@ -135,7 +137,14 @@ static void say_most(struct rules *r, struct finding *f, const struct callers *c
     if (most->row.function || (most->row.module && *most->row.module)) {
         row_function_text(&most->row, &name);
         finding_say(f, callers->is_of_carver ? ", most of them for " : ", the largest part for ");
-        finding_code(f, buf_text(&name), most->row.file, most->row.line);
+        char *caller = short_name(buf_text(&name));
+        if (f->caller && strcmp(f->caller, caller) == 0) {
+            finding_say(f, "that one");
+            finding_place(f, caller, most->row.file, most->row.line);
+        } else {
+            finding_code(f, buf_text(&name), most->row.file, most->row.line);
+        }
+        free(caller);
         finding_say(f, ": %s in %s block%s", units_bytes(r->a, most->bytes), units_count(r->b, most->blocks),
                     most->blocks == 1 ? "" : "s");
     }

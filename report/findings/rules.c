@@ -169,6 +169,7 @@ static void free_finding(struct finding *f)
     buf_free(&f->skips);
     free(f->device);
     free(f->function);
+    free(f->caller);
     free(f->file);
 }
 

@@ -332,7 +332,8 @@ record_ok ./passes
 "$MEMPROF" report out.db >report.txt
 contains "a leak through a line without a name" report.txt \
     "* Never freed: 5.72 MiB in 5 blocks of host were still live at the end"
-contains "whose it is" report.txt " It allocates for its callers, the largest part for keeps_5 "
+contains "whose it is" report.txt "(<- keeps_5 "
+contains "... not named twice" report.txt " It allocates for its callers, the largest part for that one (passes.c:"
 at_least "what is offered" 1 "$(grep -c 'memprof report --skip taker\.so+0x[0-9a-f]*   (counts' report.txt)"
 "$MEMPROF" report out.db --json >report.json
 at_least "the same in JSON" 1 \

@@ -21,7 +21,7 @@ static __attribute__((noinline)) uint32_t stack_nested(struct thread *t, struct 
         id = record_stack_find_older(stack.hash);
     if (!id) {
         unwind_nested_addresses(t->unwind, t->addresses + WIRE_STACK_MAX);
-        id = record_stack_define(t, &stack, t->addresses + WIRE_STACK_MAX);
+        id = record_stack_define(t, &stack, t->addresses + WIRE_STACK_MAX, 0);
     }
     return id;
 }
@@ -31,7 +31,7 @@ static __attribute__((noinline)) uint32_t stack_new(struct thread *t, const stru
     uint32_t id = record_stack_find_older(stack->hash);
     if (!id) {
         unwind_addresses(t->unwind, t->addresses);
-        id = record_stack_define(t, stack, t->addresses);
+        id = record_stack_define(t, stack, t->addresses, 0);
     }
     return id;
 }

@@ -61,6 +61,30 @@ static uint32_t code_id(struct thread *t, const struct python_frame *frame)
     return id;
 }
 
+/* 0: no room for the definition of one of them. */
+static int code_ids_ask(struct thread *t, struct python_frame *frames, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (frames[i].id)
+            continue;
+        if (!(frames[i].id = code_id(t, &frames[i])))
+            return 0;
+        if (frames[i].kept)
+            *frames[i].kept = frames[i].id;
+    }
+    return 1;
+}
+
+/* A thread that a fork gave another ring knows nothing of what it told before: nor what code it named, nor a stack. */
+static void forget_other_ring(struct thread *t, struct python_work *w)
+{
+    if (likely(w->ids_ring == t->ring))
+        return;
+    python_forget_ids(&w->memory);
+    w->ids_ring = t->ring;
+    w->seam.native_count = 0;
+}
+
 static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, struct unwind_state s,
                                                           const struct unwind_stack *native, uint64_t hash)
 {
@@ -73,19 +97,27 @@ static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, stru
         return 0;
     }
     struct python_work *w = t->python;
-    unsigned most = process.control->depth_max;
+    unsigned most = process.control->depth_max, known = 0;
     int is_cut = 0;
-    unsigned count = python_frames(w->frames, most, &is_cut);
-    for (unsigned i = 0; i < count; i++)
-        if (!(w->frames[i].id = code_id(t, &w->frames[i])))
-            return 0;
+    forget_other_ring(t, w);
+    unsigned count = python_frames(&w->memory, w->frames, most, &is_cut);
+    if (!code_ids_ask(t, w->frames, count))
+        return 0;
     unwind_addresses(t->unwind, t->addresses);
     unwind_pointers(t->unwind, s, w->sps);
+    if (!w->seam_number || w->seam_number != t->told_number)
+        w->seam.native_count = 0; /* another stack was told since */
+    w->seam_number = 0;           /* until this one is, which a signal handler may prevent by longjmp */
+    barrier();
+    struct python_parts parts = {t->addresses, w->sps, native->depth, w->frames, count};
     struct unwind_stack joined = {.hash = hash, .flags = native->flags};
-    joined.depth = python_join(t->addresses, w->sps, native->depth, w->frames, count, w->joined, most, &is_cut);
+    joined.depth = python_join_next(&w->seam, &parts, w->joined, most, &known, &is_cut);
     if (is_cut)
         joined.flags |= WIRE_STACK_CUT;
-    return record_stack_define(t, &joined, w->joined);
+    id = record_stack_define(t, &joined, w->joined, known);
+    barrier();
+    w->seam_number = id ? t->told_number : 0;
+    return id;
 }
 
 uint32_t record_python_stack(struct thread *t, struct unwind_state s, const struct unwind_stack *native,

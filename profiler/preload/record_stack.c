@@ -97,11 +97,14 @@ static uint64_t stack_word1(unsigned op, const struct unwind_stack *stack, uint3
     return (uint64_t)op << 56 | (uint64_t)stack->flags << 48 | (uint64_t)words << 32 | id;
 }
 
-/* How many of the outermost frames are those of the stack that was told last. */
-static uint32_t shared_frames(const struct thread *t, const uint64_t *addresses, uint32_t depth)
+/* How many of the outermost frames are those of the stack that was told last: more than are known to be, or fewer where
+ * that stack was told elsewhere. */
+static uint32_t shared_frames(const struct thread *t, const uint64_t *addresses, uint32_t depth, uint32_t known)
 {
     uint32_t told = t->told_ring == t->ring ? t->told_depth : 0;
-    uint32_t shared = 0, most = depth < told ? depth : told;
+    uint32_t shared = known, most = depth < told ? depth : told;
+    if (unlikely(told < known))
+        return 0;
     while (shared < most && t->told[shared] == addresses[depth - 1 - shared])
         shared++;
     return shared;
@@ -109,14 +112,17 @@ static uint32_t shared_frames(const struct thread *t, const uint64_t *addresses,
 
 /* Wherever the thread is taken away from here, by a longjmp out of a signal handler or a fork in one, the next stack is
  * told whole. */
-static uint32_t define_next(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+static uint32_t define_next(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses,
+                            uint32_t known)
 {
     struct wire_ring *ring = t->ring;
-    uint32_t shared = shared_frames(t, addresses, stack->depth), count = stack->depth - shared, words = count + 3;
-    if (!record_room(t, words))
+    uint32_t shared = shared_frames(t, addresses, stack->depth, known), count = stack->depth - shared,
+             words = count + 3;
+    if (unlikely(shared < known) || !record_room(t, words))
         return 0;
     uint32_t id = __atomic_add_fetch(&stack_ids, 1, __ATOMIC_RELAXED);
     t->told_depth = 0;
+    t->told_number++;
     barrier();
     uint64_t stamp = record_begin(t);
     if (unlikely(t->ring != ring)) { /* what is shared was told in the parent's */
@@ -155,9 +161,10 @@ static uint32_t define_whole(struct thread *t, const struct unwind_stack *stack,
     return id;
 }
 
-uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses)
+uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses,
+                             uint32_t known)
 {
-    uint32_t id = t->depth > 1 ? define_whole(t, stack, addresses) : define_next(t, stack, addresses);
+    uint32_t id = t->depth > 1 ? define_whole(t, stack, addresses) : define_next(t, stack, addresses, known);
     if (id)
         record_stack_keep(stack->hash, id);
     return id;

@@ -51,8 +51,10 @@ static inline uint32_t record_stack_find(uint64_t hash)
 uint32_t record_stack_find_older(uint64_t hash) HIDDEN;
 /* The id is the hash's from now on, in so far as there is memory. */
 void record_stack_keep(uint64_t hash, uint32_t id) HIDDEN;
-/* Tells the collector the stack. Its id; 0: no room in the ring. */
-uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses) HIDDEN;
+/* Tells the collector the stack. addresses lack its `known` outermost frames, which are those of the stack that this
+ * thread told last; 0 in a nested hook. Its id; 0: no room in the ring. */
+uint32_t record_stack_define(struct thread *t, const struct unwind_stack *stack, const uint64_t *addresses,
+                             uint32_t known) HIDDEN;
 
 /* After a fork: stacks are defined anew. ids_go_on: a hook under way may hold an id of the parent, which no stack here
  * may get. */

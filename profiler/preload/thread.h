@@ -23,6 +23,7 @@ struct thread {
     uint64_t *told;               /* the stack that was defined last, not by a nested hook, outermost frame first */
     struct wire_ring *told_ring;  /* where: a fork in a signal handler may change the thread's ring meanwhile */
     volatile uint32_t told_depth; /* 0: none, or it is being changed */
+    uint64_t told_number;         /* counts them */
     struct python_work *python;   /* for new stacks with Python frames; NULL: none met yet */
     uint64_t python_hash;         /* of the last stack with Python frames, and its id */
     uint32_t python_id;

@@ -1,5 +1,5 @@
 /* Joining native frames with Python's: groups by where their evaluation lies on the C stack, cuts, frames left over. */
-#include "../../profiler/preload/python/python.h"
+#include "../../profiler/preload/python/python_join.h"
 #include "../../profiler/preload/unwind/modules.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static int is_cut;
 static unsigned join(const struct python_frame *frames, unsigned count, unsigned most)
 {
     is_cut = 0;
-    return python_join(pcs, sps, 5, frames, count, out, most, &is_cut);
+    return python_join(&(struct python_parts){pcs, sps, 5, frames, count}, out, most, &is_cut);
 }
 
 #define FRAME(id_, anchor_)                                                                                            \
@@ -121,9 +121,84 @@ static void test_any_order(void **state)
             has_anchors |= frames[i].anchor != 0;
         if (count && !has_anchors)
             continue; /* joined by function */
-        assert_int_equal(python_join(pcs, low, 5, frames, count, out, 16, &is_cut), expected_count);
+        const struct python_parts parts = {pcs, low, 5, frames, count};
+        assert_int_equal(python_join(&parts, out, 16, &is_cut), expected_count);
         assert_memory_equal(out, expected, expected_count * sizeof *out);
     }
+}
+
+/* --- stack after stack --- */
+
+#define DEEPEST 12
+struct walker { /* a thread: what it has on its stack, innermost last */
+    uint64_t pcs[DEEPEST], sps[DEEPEST];
+    struct python_frame frames[DEEPEST];
+    unsigned callers[DEEPEST]; /* the number of the C frame that runs it */
+    unsigned native_count, count;
+};
+
+/* Calls and returns of a few frames, as a program would: Python's frames lie in the C frames that there are. Now and
+ * then one lies elsewhere, has no evaluation, or is not to be shown. */
+static void walker_goes_on(struct walker *w)
+{
+    unsigned most = w->native_count < 4 ? w->native_count : 4, is_first = 1;
+    w->native_count -= (unsigned)rnd(most + 1);
+    uint64_t lowest = w->native_count ? w->sps[w->native_count - 1] : 10000;
+    while (w->count && w->callers[w->count - 1] >= w->native_count)
+        w->count--;
+    w->count -= w->count ? rnd(4) == 0 : 0;
+    for (unsigned calls = (unsigned)rnd(5); calls && w->native_count < DEEPEST; calls--) {
+        lowest -= 50 + rnd(3) * 50;
+        w->pcs[w->native_count] = 11 + rnd(3);
+        w->sps[w->native_count++] = rnd(200) ? lowest : UINT64_MAX;
+        is_first = 1;
+        for (unsigned frames = (unsigned)rnd(4); frames && w->count < DEEPEST; frames--) {
+            struct python_frame *f = &w->frames[w->count];
+            *f = (struct python_frame)FRAME(1 + rnd(3), is_first == (rnd(20) != 0) ? lowest + rnd(50) : 0);
+            is_first = 0;
+            f->id = rnd(20) ? f->id : PYTHON_NO_CODE;
+            w->callers[w->count++] = w->native_count - 1;
+        }
+    }
+    if (w->count && rnd(8) == 0)
+        w->frames[w->count - 1].offset += 2;
+}
+
+/* A stack joined to the one before is what it is when it is joined whole. */
+static void test_next(void **state)
+{
+    static struct python_seam seam;
+    static uint64_t told[2 * DEEPEST];
+    struct walker w = {.native_count = 0};
+    unsigned shared = 0, cut = 0;
+    (void)state;
+    for (unsigned round = 0; round < 300000; round++) {
+        uint64_t own_pcs[DEEPEST], own_sps[DEEPEST], whole[2 * DEEPEST], next[2 * DEEPEST];
+        struct python_frame frames[DEEPEST];
+        int whole_is_cut = 0, next_is_cut = 0;
+        unsigned known, most = rnd(50) ? 2 * DEEPEST : 6;
+        walker_goes_on(&w);
+        for (unsigned i = 0; i < w.native_count; i++) {
+            own_pcs[i] = w.pcs[w.native_count - 1 - i];
+            own_sps[i] = w.sps[w.native_count - 1 - i];
+        }
+        for (unsigned i = 0; i < w.count; i++)
+            frames[i] = w.frames[w.count - 1 - i];
+        const struct python_parts parts = {own_pcs, own_sps, w.native_count, frames, w.count};
+        unsigned words = python_join(&parts, whole, most, &whole_is_cut);
+        assert_int_equal(python_join_next(&seam, &parts, next, most, &known, &next_is_cut), words);
+        assert_int_equal(next_is_cut, whole_is_cut);
+        assert_true(known <= words);
+        for (unsigned i = 0; i < known; i++) /* outermost first */
+            next[words - 1 - i] = told[i];
+        assert_memory_equal(next, whole, words * sizeof *next);
+        for (unsigned i = 0; i < words; i++)
+            told[i] = whole[words - 1 - i];
+        shared += known != 0;
+        cut += (unsigned)whole_is_cut;
+    }
+    assert_true(shared > 100000);
+    assert_true(cut > 1000);
 }
 
 /* No interpreter in this process. */
@@ -144,7 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),    cmocka_unit_test(test_bounds),    cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_cut),       cmocka_unit_test(test_not_shown), cmocka_unit_test(test_none),
-        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_any_order), cmocka_unit_test(test_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

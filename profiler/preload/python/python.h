@@ -76,9 +76,10 @@ struct python_memory {
     struct python_link links[PYTHON_SEARCH + PYTHON_FRAMES]; /* the first are none */
     struct python_seen seen[PYTHON_SEARCH + PYTHON_FRAMES];  /* of the same number */
     struct python_contents codes[PYTHON_FRAMES];
-    struct python_file files[PYTHON_FRAMES]; /* of the codes */
-    uint64_t prints[PYTHON_FRAMES];          /* of the codes */
-    uint64_t steps[PYTHON_FRAMES];           /* innermost first */
+    struct python_file files[PYTHON_FRAMES];     /* of the codes */
+    uint64_t prints[PYTHON_FRAMES];              /* of the codes */
+    uint64_t steps[PYTHON_FRAMES];               /* innermost first */
+    uint32_t ids[PYTHON_SEARCH + PYTHON_FRAMES]; /* the caller's, of the code that a link's frame runs; 0: none yet */
 };
 
 /* The hash of this thread's Python frames, `most` of them at most; 0: none. The hot path. m: NULL: nothing is
@@ -90,12 +91,15 @@ struct python_frame {
     uint64_t code;
     uint64_t anchor; /* an address within the C frame of the evaluation; 0: the next frame is in the same one */
     uint32_t offset; /* of the instruction, as the interpreter counts; 0xffffffff: not begun */
-    uint32_t id;     /* the caller's: a wire code id; PYTHON_NO_CODE: not to be shown */
+    uint32_t id;     /* the caller's: a wire code id; PYTHON_NO_CODE: not to be shown; 0: none yet, and: */
+    uint32_t *kept;  /* where the memory keeps it for the next stack; NULL: nowhere */
 };
 #define PYTHON_NO_CODE 0xffffffffu
 
-/* The frames that python_hash saw. Returns how many; *is_cut: there are more. */
-unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut);
+/* The frames that python_hash has just seen with this memory. Returns how many; *is_cut: there are more. */
+unsigned python_frames(struct python_memory *m, struct python_frame *frames, unsigned most, int *is_cut);
+/* No id is known any more. */
+void python_forget_ids(struct python_memory *m);
 
 /* What names a code object, for its definition. Parts point into the interpreter's memory. */
 struct python_text {
@@ -110,11 +114,6 @@ struct python_code {
 };
 /* 0: not a code object that names itself. */
 int python_code_read(uint64_t code, struct python_code *out);
-
-/* Joins native frames with Python's. sps: the stack pointer in each native frame. Returns the number of words in out,
- * `most` at most (then *is_cut). */
-unsigned python_join(const uint64_t *pcs, const uint64_t *sps, unsigned native_count, const struct python_frame *frames,
-                     unsigned count, uint64_t *out, unsigned most, int *is_cut);
 
 /* Whether an mmap with this return address and length is the interpreter's, for an arena of small objects. Its module
  * must be known already: after the stack was taken. */

@@ -130,7 +130,7 @@ INLINE struct walk walk_objects(const struct python_layout *l, uint64_t state, s
         uint32_t offset = half_at(frame + l->instruction);
         w.hash = w.hash * UNWIND_HASH_K + print + offset;
         if (out) {
-            out[w.count] = (struct python_frame){print, code, c_frame, offset, 0};
+            out[w.count] = (struct python_frame){print, code, c_frame, offset, 0, NULL};
             if (is_object(c_frame))
                 c_frame = word_at(c_frame + l->cframe_previous);
         }
@@ -174,7 +174,7 @@ INLINE struct walk walk_frames(const struct python_layout *l, uint64_t state, st
                 if (is_object(c_frame))
                     c_frame = word_at(c_frame + l->cframe_previous);
             }
-            out[w.count] = (struct python_frame){print, code, anchor, offset, 0};
+            out[w.count] = (struct python_frame){print, code, anchor, offset, 0, NULL};
         }
         w.count++;
     }
@@ -344,6 +344,7 @@ INLINE int frame_remember(const struct python_layout *l, struct python_memory *m
     const struct python_seen outer = seen[-1];
     *link = (struct python_link){frame, instruction, word};
     *seen = (struct python_seen){0, outer.sum, outer.frames, outer.codes};
+    m->ids[link - m->links] = 0;
     if (is_of_c(l, frame))
         return 1;
     if (unlikely(outer.frames == most))
@@ -491,13 +492,48 @@ int python_ends_here(void)
     return __atomic_load_n(&python_loaded, __ATOMIC_ACQUIRE) && python_is_ending() && thread_state(&python.layout);
 }
 
-unsigned python_frames(struct python_frame *frames, unsigned most, int *is_cut)
+/* What the walk over all frames gives, of those that are remembered: all but where their evaluations lie. */
+static unsigned remembered_frames(const struct python_layout *l, struct python_memory *m, uint64_t state,
+                                  struct python_frame *out)
+{
+    int by_entry = l->bytecode && l->is_entry; /* else each frame has an evaluation, or a frame of C marks it */
+    uint64_t c_frame = by_entry                    ? word_at(state + l->frame)
+                       : !l->bytecode && l->cframe ? word_at(state + l->cframe)
+                                                   : 0;
+    unsigned count = 0;
+    for (uint32_t i = PYTHON_SEARCH + m->count; i-- > PYTHON_SEARCH;) {
+        const struct python_link *link = &m->links[i];
+        if (!m->seen[i].print) {
+            if (count && !out[count - 1].anchor)
+                out[count - 1].anchor = link->frame;
+            continue;
+        }
+        int has_evaluation = l->bytecode ? by_entry && *(const uint8_t *)(link->frame + l->is_entry) : 1;
+        uint64_t code = link->code & ~7ull;
+        out[count++] = (struct python_frame){
+            m->seen[i].print, code,      has_evaluation ? c_frame : 0, instruction_offset(l, link->instruction, code),
+            m->ids[i],        &m->ids[i]};
+        if (has_evaluation && is_object(c_frame))
+            c_frame = word_at(c_frame + l->cframe_previous);
+    }
+    return count;
+}
+
+unsigned python_frames(struct python_memory *m, struct python_frame *frames, unsigned most, int *is_cut)
 {
     const struct python_layout *l = &python.layout;
     uint64_t state = thread_state(l);
     if (!state)
         return 0;
+    if (m->count && !m->pause)
+        return remembered_frames(l, m, state, frames);
     struct walk w = l->minor >= 11 ? walk_frames(l, state, frames, most) : walk_objects(l, state, frames, most);
     *is_cut |= w.is_cut;
     return w.count;
+}
+
+void python_forget_ids(struct python_memory *m)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        m->ids[PYTHON_SEARCH + i] = 0;
 }

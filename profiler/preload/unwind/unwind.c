@@ -443,13 +443,25 @@ void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs)
         pcs[depth + i] = t->frames[standing - 1 - i].pc;
 }
 
+/* Of the frames up to the first that no quick step leaves. Returns how many; *s is the next one then. */
+static uint32_t pointers_quickly(struct unwind_state *s, uint32_t depth, uint64_t high, uint64_t *sps)
+{
+    for (uint32_t i = 0; i < depth; i++) {
+        sps[i] = s->sp;
+        if (i + 1 < depth && !step_quick(s, high))
+            return i;
+    }
+    return depth;
+}
+
 void unwind_pointers(struct unwind_thread *t, struct unwind_state s, uint64_t *sps)
 {
     uint32_t depth = t->walk_depth & ~WALK_ALONE, standing = t->walk_depth & WALK_ALONE ? 0 : t->frame_count;
     struct careful *c = &t->walk.careful;
+    uint32_t i = t->walk_depth & WALK_ALONE ? 0 : pointers_quickly(&s, depth, t->high, sps);
     careful_reset(c, t);
-    enum careful_result result = careful_begin(c, s.sp);
-    for (uint32_t i = 0; i < depth; i++) {
+    enum careful_result result = i < depth ? careful_begin(c, s.sp) : STEP_LOST;
+    for (; i < depth; i++) {
         sps[i] = result == STEP_DONE ? s.sp : UINT64_MAX;
         if (result == STEP_DONE)
             result = careful_step(c, &s);

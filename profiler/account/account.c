@@ -1,14 +1,9 @@
 #include "account.h"
 
 #include "../../common/db.h"
-#include "../../common/range.h"
 #include "account_private.h"
-#include "segment.h"
-
-#include "../../common/error.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How far ahead of its turn an event's memory is asked for: the index entry of its block, the block, its site. */
@@ -73,119 +68,6 @@ struct place {
     uint32_t guess; /* number of the stored block that dies, most likely; 0: no idea */
 };
 
-struct account *account_open(struct store *store, const struct account_options *options)
-{
-    struct account *a = xcalloc(1, sizeof *a);
-    a->store = store;
-    a->options = *options;
-    a->sampled.mean_bytes = options->sample_bytes;
-    a->oom_least_bytes = UINT64_MAX;
-    a->worker = worker_open();
-    largest_open(&a->largest);
-    for (unsigned i = 0; i < ACCOUNT_LANES; i++)
-        a->lanes[i].key = ACCOUNT_NO_LANE;
-    account_chunk_open(a);
-    keyframes_open(a);
-    account_device(a, 0);
-    keyframe_chunk_begins(a); /* nothing is live before the first event */
-    return a;
-}
-
-void account_close(struct account *a)
-{
-    if (!a)
-        return;
-    for (unsigned i = 0; i < ACCOUNT_PROCESSES; i++) {
-        struct process_account *p = a->processes[i];
-        for (struct process_device *d = p ? p->devices : NULL, *next; d; d = next) {
-            next = d->next;
-            segments_close(d->segments);
-            map_close(&d->heaps);
-            free(d);
-        }
-        live_close(p ? p->live : NULL);
-        if (p)
-            account_parts_close(p);
-        free(p);
-    }
-    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
-        struct device_account *d = a->devices[i];
-        for (unsigned kind = 0; d && kind < KIND_COUNT; kind++)
-            free(d->kinds[kind]);
-        timeline_close(d ? d->timeline : NULL);
-        free(d);
-    }
-    account_threads_close(a);
-    sites_close(&a->sites);
-    sampled_close(&a->sampled);
-    largest_close(&a->largest);
-    touches_close(&a->touches);
-    account_freed_close(a);
-    names_close(&a->names);
-    keyframes_close(a);
-    account_chunk_close(a);
-    worker_close(a->worker);
-    free(a);
-}
-
-struct device_account *account_device(struct account *a, unsigned device)
-{
-    if (!a->devices[device]) {
-        struct device_account *d = a->devices[device] = xcalloc(1, sizeof *d);
-        d->generation = 1;
-        d->level.epoch = 1;
-        d->timeline = timeline_open();
-        account_watch_device(a, device);
-    }
-    return a->devices[device];
-}
-
-struct kind_account *account_kind(struct device_account *d, unsigned kind)
-{
-    if (__builtin_expect(!d->kinds[kind], 0)) {
-        d->kinds[kind] = xcalloc(1, sizeof *d->kinds[kind]);
-        d->kinds[kind]->level.epoch = 1;
-    }
-    return d->kinds[kind];
-}
-
-struct process_account *account_process(struct account *a, unsigned process_id)
-{
-    if (!a->processes[process_id]) {
-        a->processes[process_id] = xcalloc(1, sizeof *a->processes[process_id]);
-        a->processes[process_id]->live = live_open(a->worker);
-        a->processes[process_id]->first_site = a->sites.count ? a->sites.count : 1;
-    }
-    return a->processes[process_id];
-}
-
-struct process_device *account_process_device(struct account *a, unsigned process_id, unsigned device)
-{
-    struct process_account *p = account_process(a, process_id);
-    for (struct process_device *d = p->devices; d; d = d->next)
-        if (d->device == device)
-            return d;
-    struct process_device *d = xcalloc(1, sizeof *d);
-    d->device = (uint8_t)device;
-    d->next = p->devices;
-    p->devices = d;
-    return d;
-}
-
-void account_seal(struct account *a)
-{
-    for (unsigned i = 0; i < ACCOUNT_DEVICES; i++) {
-        struct device_account *d = a->devices[i];
-        if (!d)
-            continue;
-        level_seal(&d->level);
-        for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-            if (d->kinds[kind])
-                level_seal(&d->kinds[kind]->level);
-        d->generation++;
-    }
-}
-
 static void seal(struct device_account *d, struct kind_account *k, unsigned device_ends, unsigned kind_ends)
 {
     if (device_ends)
@@ -224,32 +106,6 @@ static inline __attribute__((always_inline)) struct account_lane *find_lane(stru
     if (__builtin_expect(lane->key != account_lane_key(thread_id, pair), 0))
         return lane_set(a, lane, thread_id, pair & 0xff, pair >> 8);
     return lane;
-}
-
-void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes)
-{
-    struct reserved *const reserved[] = {&d->reserved, &k->reserved};
-    for (unsigned i = 0; i < 2; i++) {
-        struct reserved *r = reserved[i];
-        r->bytes += (uint64_t)bytes;
-        if (r->bytes > r->peak_bytes) {
-            r->peak_bytes = r->bytes;
-            r->peak_ns = a->now_ns;
-        }
-    }
-    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
-    timeline_reserved(d->timeline, a->now_ns, d->reserved.bytes);
-    if (bytes > 0 && a->watch.is_on)
-        account_watch(a, d);
-}
-
-void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change)
-{
-    k->sampled_bytes += (uint64_t)change;
-    uint64_t least = k->sampled_bytes && k == d->kinds[KIND_heap] && !a->sampled.mean_bytes ? k->level.active_bytes : 0;
-    uint64_t now = k->sampled_bytes > least ? k->sampled_bytes : least;
-    account_reserved_change(a, d, k, (int64_t)(now - k->reserved_sampled_bytes));
-    k->reserved_sampled_bytes = now;
 }
 
 /* word: as EVENT_WORD, with the match above */
@@ -494,106 +350,6 @@ static inline __attribute__((always_inline)) void apply_free(struct account *a, 
     a->counts.live_blocks--;
 }
 
-void account_segment(struct account *a, const struct event *e, int is_counted)
-{
-    struct device_account *d = account_device(a, e->device);
-    struct process_device *pd = account_process_device(a, e->process_id, e->device);
-    struct segment_change c = {.store = a->store,
-                               .rows = &a->segment_rows,
-                               .time_ns = a->now_ns,
-                               .process_id = e->process_id,
-                               .device = e->device,
-                               .kind = e->kind,
-                               .is_counted = is_counted != 0};
-    uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
-    uint32_t site_id = 0;
-    struct range found;
-    if (!pd->segments)
-        pd->segments = segments_open();
-    if (e->op == EVENT_SEGMENT_FREE && e->kind == KIND_sub &&
-        !(segments_find(pd->segments, e->address, &found) && found.type == KIND_sub))
-        return; /* a sub-allocator gives back what remains the segment of the allocator below */
-    account_kind(d, e->kind);
-    if (e->op == EVENT_SEGMENT_ALLOC) {
-        segments_alloc(pd->segments, &c, e->address, size, e->stack_id);
-        if (e->stack_id)
-            site_id = site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind);
-    } else {
-        segments_free(pd->segments, &c, e->address, size);
-    }
-    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-        if (c.bytes[kind])
-            account_reserved_change(a, d, d->kinds[kind], c.bytes[kind]);
-    if (site_id) {
-        struct site *s = site_at(&a->sites, site_id);
-        if (d->reserved.bytes > s->tally.reserved_peak_bytes)
-            s->tally.reserved_peak_bytes = d->reserved.bytes;
-        site_mark_dirty(&a->sites, s, site_id);
-    }
-    account_keep(a, e, e->op == EVENT_SEGMENT_ALLOC ? CHUNK_segment_alloc : CHUNK_segment_free, e->address, size,
-                 site_id, e->device, e->kind, 0);
-}
-
-static void apply_rss(struct account *a, const struct event *e)
-{
-    struct device_account *d = account_device(a, 0);
-    struct process_account *p = account_process(a, e->process_id);
-    d->rss_bytes += e->size_bytes - p->rss_bytes;
-    p->rss_bytes = e->size_bytes;
-    timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
-    timeline_rss(d->timeline, d->rss_bytes);
-}
-
-static __attribute__((noinline)) void apply_rare(struct account *a, const struct event *e)
-{
-    switch (e->op) {
-    case EVENT_SEGMENT_ALLOC:
-    case EVENT_SEGMENT_FREE:
-        account_segment(a, e, !e->is_sampled);
-        break;
-    case EVENT_OOM:
-        account_oom(a, e);
-        break;
-    case EVENT_RESERVED:
-        account_reserved_sample(a, e);
-        break;
-    case EVENT_HEAP_AT:
-        account_heap_at(a, e);
-        break;
-    case EVENT_RSS:
-        apply_rss(a, e);
-        break;
-    case EVENT_FREE_REQUESTED:
-        account_free_requested(a, e);
-        break;
-    case EVENT_TO_SEGMENT:
-        account_to_segment(a, e);
-        break;
-    case EVENT_DEVICE_USED:
-        account_device_used(a, e);
-        break;
-    case EVENT_TEARDOWN:
-        account_teardown(a, e);
-        break;
-    case EVENT_PROCESS_END:
-        account_process_end(a, e);
-        break;
-    case EVENT_SPLIT:
-        account_split(a, e);
-        break;
-    case EVENT_PART_FREE:
-        account_part_free(a, e);
-        break;
-    case EVENT_TOUCH:
-    case EVENT_UPLOAD:
-    case EVENT_TOUCH_END:
-        account_touch(a, e);
-        break;
-    default:
-        bug("event %u", e->op);
-    }
-}
-
 static inline int is_birth(const struct event *e)
 {
     return e->op == EVENT_ALLOC || e->op == EVENT_REALLOC_ALLOC;
@@ -693,7 +449,7 @@ static inline __attribute__((always_inline)) void apply_all(struct account *a, c
         } else if (e->op == EVENT_FREE || e->op == EVENT_REALLOC_FREE) {
             apply_free(a, e, place, is_sampled);
         } else {
-            apply_rare(a, e);
+            account_rare(a, e);
         }
     }
 #undef PLACE

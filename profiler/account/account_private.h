@@ -213,22 +213,28 @@ struct account {
     } started;
 };
 
-/* account.c */
+/* account_open.c */
 struct device_account *account_device(struct account *a, unsigned device); /* creates it */
 struct kind_account *account_kind(struct device_account *d, unsigned kind);
 struct process_account *account_process(struct account *a, unsigned process_id);
 struct process_device *account_process_device(struct account *a, unsigned process_id, unsigned device);
+void account_seal(struct account *a); /* all peaks */
+
+/* account.c */
 /* Before site s changes. */
 void account_touch_site(struct account *a, struct site *s, uint32_t id);
-void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes);
-/* The same for what is only sampled (glibc's heap). */
-void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change);
 /* Appends to the chunk; time, thread and process are e's. The event's accounting must be done. */
 void account_keep(struct account *a, const struct event *e, unsigned op, uint64_t address, uint64_t size_bytes,
                   uint32_t site_id, unsigned device, unsigned kind, unsigned match);
-void account_seal(struct account *a); /* all peaks */
-
 unsigned account_space(unsigned kind); /* of live.h */
+
+/* account_rare.c */
+void account_rare(struct account *a, const struct event *e); /* neither a birth nor a death */
+void account_reserved_change(struct account *a, struct device_account *d, struct kind_account *k, int64_t bytes);
+/* The same for what is only sampled (glibc's heap). */
+void account_reserved_sampled(struct account *a, struct device_account *d, struct kind_account *k, int64_t change);
+/* A new segment, or (EVENT_SEGMENT_FREE) the end of any part of some. */
+void account_segment(struct account *a, const struct event *e, int is_counted);
 
 /* account_anew.c */
 /* An inherited block, or a part of one, leaves; before that. */
@@ -244,8 +250,6 @@ void account_heap_at(struct account *a, const struct event *e);
 /* A block of the host's heaps of at least ACCOUNT_MAPPED_LEAST is born (1) or dies (-1). */
 void account_large_block(struct account *a, struct device_account *d, struct kind_account *k, unsigned process_id,
                          uint64_t address, uint64_t size_bytes, int sign);
-/* A new segment, or (EVENT_SEGMENT_FREE) the end of any part of some. */
-void account_segment(struct account *a, const struct event *e, int is_counted);
 
 /* account_parts.c: blocks that lost a part (maps), and have several, maybe, each with an entry in the live table */
 struct part_block {      /* what a part is of */

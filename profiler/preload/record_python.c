@@ -78,10 +78,10 @@ static int code_ids_ask(struct thread *t, struct python_frame *frames, unsigned 
 /* A thread that a fork gave another ring knows nothing of what it told before: nor what code it named, nor a stack. */
 static void forget_other_ring(struct thread *t, struct python_work *w)
 {
-    if (likely(w->ids_ring == t->ring))
+    if (likely(w->ids_attached == t->attached))
         return;
     python_forget_ids(&w->memory);
-    w->ids_ring = t->ring;
+    w->ids_attached = t->attached;
     w->seam.native_count = 0;
 }
 

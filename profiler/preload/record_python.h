@@ -14,9 +14,9 @@ struct python_work {
     uint64_t sps[WIRE_STACK_MAX];
     uint64_t joined[WIRE_STACK_MAX];
     struct python_memory memory;
-    struct python_seam seam;    /* of the stack that was told last, */
-    uint64_t seam_number;       /* as t->told_number was then; 0: none */
-    struct wire_ring *ids_ring; /* where the ids of code in memory were told */
+    struct python_seam seam; /* of the stack that was told last, */
+    uint64_t seam_number;    /* as t->told_number was then; 0: none */
+    uint32_t ids_attached;   /* the thread's, when the ids of code in memory were told */
 };
 
 /* The id of the native stack joined with the Python frames that run now, whose hash is python; 0: unknown. The native

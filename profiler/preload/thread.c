@@ -109,6 +109,7 @@ int thread_attach(struct thread *t)
     t->head = r->head;
     t->limit = t->head;
     t->writing = 0;
+    t->attached++;
     t->told_depth = 0;
     t->thin_left = t->thin_is_ready = 0;
     t->joined = process.joined;

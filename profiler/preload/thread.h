@@ -38,6 +38,7 @@ struct thread {
     uint64_t thin_left;            /* bytes until the next sample (thin.h); 0: not known yet */
     uint64_t thin_state;           /* of its random numbers */
     uint32_t thin_is_ready;        /* they began */
+    uint32_t attached;             /* counts the rings that it had: one may come to it again, through a fork */
     uint32_t joined;               /* process.joined, of the recording that the ring is of */
     volatile uint64_t fork_stamp;  /* of the fork under way, before which nothing of it has happened; 0: none */
 };

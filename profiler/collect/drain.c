@@ -339,7 +339,7 @@ static int is_leaving(const struct drain *d, const struct ring *r)
 {
     const struct process *p = r->process;
     return p->leaving_deadline_ns && p->leaving_ring == r->index && !p->dead && d->now_ns < p->leaving_deadline_ns &&
-           d->pressure < WIRE_RING_WORDS / 2;
+           d->pressure < WIRE_RING_WORDS / 2 && !process_awaits_look(d->processes, p);
 }
 
 /* The oldest stamp that the ring may still write, as far as we know. */

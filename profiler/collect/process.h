@@ -65,6 +65,7 @@ struct process {
     size_t begun_count;
     uint16_t family;       /* the process that it came from by forks alone; itself */
     uint8_t looked_at_end; /* the look for its end was made */
+    uint8_t seen_leaving;  /* that it is about to end was known as the round of looks began */
     uint8_t looks_fail;    /* its pages cannot be read */
     struct stack_map *stacks;
     struct python *python;   /* its code objects */
@@ -188,6 +189,17 @@ void processes_adopt(struct processes *ps);
 static inline int process_is_first(const struct processes *ps, const struct process *p)
 {
     return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
+}
+/* The futex word at which it waits, as it ends, for the last look at its pages (resident.c). */
+static inline uint32_t *process_last_look(const struct processes *ps, const struct process *p)
+{
+    return &ps->session->procs[p->slot].last_look;
+}
+/* Whether it waits there, its EXIT record written: it goes on living, and nobody else's records wait for its end. */
+static inline int process_awaits_look(const struct processes *ps, const struct process *p)
+{
+    return p->leaving_deadline_ns && !p->has_exec &&
+           __atomic_load_n(process_last_look(ps, p), __ATOMIC_RELAXED) == WIRE_LOOK_WANTED;
 }
 /* Resident bytes now; 0: not to be had. Where they differ from the sample before, p->peak_rss_bytes is asked for. */
 uint64_t process_rss(const struct processes *ps, struct process *p);

@@ -192,14 +192,21 @@ static void settle_peak(struct resident *r, uint32_t first_id, uint64_t seen_byt
     r->peak_bytes = r->sum_bytes;
 }
 
-/* Returns how many were looked at. *is_whole: no process was left out. */
-static int look_at_each(struct resident *r, unsigned allowed, uint64_t *seen_bytes, int *is_whole)
+/* Whoever waits for its last look may go. */
+static void say_looked(const struct resident *r, const struct process *p)
 {
-    uint64_t until_ns = clock_monotonic_ns() + ROUND_NS, failed = r->unreadable + r->too_large + r->too_costly;
+    uint32_t *word = process_last_look(r->processes, p);
+    if (__atomic_exchange_n(word, WIRE_LOOK_NONE, __ATOMIC_ACQ_REL) == WIRE_LOOK_WANTED)
+        syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Of those that are about to end, or of the others. Returns how many were looked at. */
+static int look_at_some(struct resident *r, unsigned allowed, int are_leaving, uint64_t until_ns, uint64_t *seen_bytes)
+{
     int looked = 0, is_peak = allowed == 1u << PEAK;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
-        if (!p || !(allowed & (1u << reason_to_look(r, p, is_peak)) & ~(1u << NOT)))
+        if (!p || p->seen_leaving != are_leaving || !(allowed & (1u << reason_to_look(r, p, is_peak)) & ~(1u << NOT)))
             continue;
         if (clock_monotonic_ns() > until_ns) {
             r->too_costly++;
@@ -207,7 +214,18 @@ static int look_at_each(struct resident *r, unsigned allowed, uint64_t *seen_byt
         }
         p->looked_at_end = p->leaving_deadline_ns != 0;
         looked += look_at_one(r, p, seen_bytes);
+        if (are_leaving)
+            say_looked(r, p);
     }
+    return looked;
+}
+
+/* Those that wait for it first. Returns how many were looked at. *is_whole: no process was left out. */
+static int look_at_each(struct resident *r, unsigned allowed, uint64_t *seen_bytes, int *is_whole)
+{
+    uint64_t until_ns = clock_monotonic_ns() + ROUND_NS, failed = r->unreadable + r->too_large + r->too_costly;
+    int looked = look_at_some(r, allowed, 1, until_ns, seen_bytes);
+    looked += look_at_some(r, allowed, 0, until_ns, seen_bytes);
     *is_whole = r->unreadable + r->too_large + r->too_costly == failed;
     return looked;
 }
@@ -247,26 +265,7 @@ struct wish {           /* what there is to look at, and what the looks before a
     int is_awaited; /* by one that is leaving */
 };
 
-/* --- processes that wait for their last look --- */
-
-static uint32_t *last_look_of(const struct resident *r, const struct process *p)
-{
-    return &r->processes->session->procs[p->slot].last_look;
-}
-
-static int is_awaited(const struct resident *r, const struct process *p)
-{
-    return p->leaving_deadline_ns && !p->has_exec &&
-           __atomic_load_n(last_look_of(r, p), __ATOMIC_RELAXED) == WIRE_LOOK_WANTED;
-}
-
-/* Whoever waits may go. */
-static void say_looked(const struct resident *r, const struct process *p)
-{
-    uint32_t *word = last_look_of(r, p);
-    if (__atomic_exchange_n(word, WIRE_LOOK_NONE, __ATOMIC_ACQ_REL) == WIRE_LOOK_WANTED)
-        syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
+/* --- who waits for its last look --- */
 
 /* One that lives for some time, and whose look is paid for and takes little of the time that it would wait. */
 static int may_wait(const struct resident *r, const struct process *p, uint64_t now_ns)
@@ -284,8 +283,9 @@ static void tell_processes(const struct resident *r)
         if (!p || p->dead || p->discard || p->has_exec)
             continue;
         if (!p->leaving_deadline_ns && may_wait(r, p, now_ns))
-            __atomic_store_n(last_look_of(r, p), WIRE_LOOK_WANTED, __ATOMIC_RELEASE);
-        else
+            __atomic_store_n(process_last_look(r->processes, p), WIRE_LOOK_WANTED, __ATOMIC_RELEASE);
+        else if (!p->leaving_deadline_ns ||
+                 p->seen_leaving) /* the next round looks at who began to leave in this one */
             say_looked(r, p);
     }
 }
@@ -296,16 +296,17 @@ static struct wish find_wish(const struct resident *r)
 {
     struct wish w = {0};
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
-        const struct process *p = r->processes->by_slot[i];
+        struct process *p = r->processes->by_slot[i];
         if (!p || p->dead || p->discard)
             continue;
+        p->seen_leaving = p->leaving_deadline_ns != 0;
         enum reason reason = reason_to_look(r, p, 0);
         w.sum_bytes += p->rss_bytes;
         w.peak_ns += p->looked_ns;
         w.is_changed |= reason == CHANGED;
         w.changed_ns += reason == CHANGED ? p->looked_ns : 0;
         w.is_leaving |= reason == LEAVING;
-        w.is_awaited |= reason == LEAVING && is_awaited(r, p);
+        w.is_awaited |= reason == LEAVING && process_awaits_look(r->processes, p);
         w.leaving_ns += reason == LEAVING ? p->looked_ns : 0;
     }
     return w;

@@ -26,15 +26,18 @@
 extern char **__environ;
 
 /* Records one event without a stack, if this process (not a vfork's child that borrows its memory) is recorded. */
-static void note(struct unwind_state s, const uint64_t *words_from_1, unsigned count)
+/* Returns whether the collector may read it now: not where the hook was called out of another one's work. */
+static int note(struct unwind_state s, const uint64_t *words_from_1, unsigned count)
 {
     struct thread *t = &self;
-    int saved = errno;
+    int saved = errno, is_told = 0;
     if (gate.on && sys_getpid() == process.pid && thread_enter(t, s)) {
         record_words(t, words_from_1, count);
+        is_told = !t->writing;
         thread_leave(t);
     }
     errno = saved;
+    return is_told;
 }
 
 /* --- fork and the end --- */
@@ -94,8 +97,7 @@ static void note_exit(struct unwind_state s, int status)
 {
     note_image(s);
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
-    note(s, words, 2);
-    if (last_look_wait())
+    if (note(s, words, 2) && last_look_wait())
         note(s, words, 2);
 }
 

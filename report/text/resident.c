@@ -4,6 +4,7 @@
 #include "../print/listing.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *resident_title(const struct resident_peak *peak, const char *what, struct resident_title *title)
 {

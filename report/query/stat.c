@@ -101,6 +101,14 @@ void stat_read(struct stat_row *row, sqlite3_stmt *statement, int first)
     }
 }
 
+/* Of two estimates that are independent; most rows are counts, without one. */
+static double error_of_sum(double a, double b)
+{
+    if (a < 0 || b < 0)
+        return -1;
+    return a > 0 && b > 0 ? hypot(a, b) : a + b;
+}
+
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 {
     if (is_first) {
@@ -116,7 +124,7 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
             sum->known &= ~(1u << i);
     }
     for (int i = 0; i < STAT_COUNT; i++)
-        sum->error[i] = sum->error[i] < 0 || row->error[i] < 0 ? -1 : hypot(sum->error[i], row->error[i]);
+        sum->error[i] = error_of_sum(sum->error[i], row->error[i]);
     sum->known |= row->known & ~(1u << STAT_own_peak_bytes);
 }
 

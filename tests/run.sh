@@ -21,12 +21,6 @@ BUILD=$(realpath "${BUILD:-build}")
 export BUILD ROOT="$root" CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export MEMPROF="$BUILD/memprof" LC_ALL=C
 unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS
-# A python3 that is a script which looks for the interpreter (pyenv's) takes five times what an interpreter takes to
-# start, and tests start hundreds: they get the one that it finds.
-launcher=$(command -v python3)
-if [ "${1:-}" != --one ] && [ -n "$launcher" ] && [ "$(head -c 2 "$launcher" | tr -d '\0')" = '#!' ]; then
-    python=$(python3 -c 'import sys; print(sys.executable)') && PATH=$(dirname "$python"):$PATH
-fi
 limit=${TEST_TIMEOUT:-600}
 work=$BUILD/test-work
 mkdir -p "$work"
@@ -210,21 +204,33 @@ summary() {
 each() { # how many at a time; the tests on standard input
     xargs -r -d '\n' -n 1 -P "$1" sh tests/run.sh --one
 }
+# Tests start python3 hundreds of times. A script that looks for the interpreter (pyenv's) takes five times as long, and
+# so does an interpreter whose installed packages are loaded at each start (.pth files): theirs is the same interpreter
+# in an environment of its own, without packages. What needs some asks /usr/bin/python3 for them.
+make_python() {
+    interpreter=$(python3 -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') || return
+    mkdir -p "$1/bin" && ln -s "$interpreter" "$1/bin/python3" &&
+        printf 'home = %s\ninclude-system-site-packages = false\n' "$(dirname "$interpreter")" >"$1/pyvenv.cfg"
+}
 shaky_most=${SHAKY_MOST:-2}
 again=''
 if [ "$shaky_most" != 0 ]; then
     again=$work/again-$$
     : >"$again"
 fi
-end_browsers() {
+python=$work/python-$$
+clean_up() {
     for pid in "$BROWSERS"/*.pid; do
         [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
     done
-    rm -rf "$BROWSERS" ${again:+"$again"}
+    rm -rf "$BROWSERS" "$python" ${again:+"$again"}
 }
-trap end_browsers EXIT
+trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+if command -v python3 >/dev/null && make_python "$python" && "$python/bin/python3" -c pass; then
+    PATH=$python/bin:$PATH
+fi
 {
     export AGAIN="$again"
     printf %s "$beside" | each "${JOBS:-$(($(nproc) + 2))}"

@@ -78,9 +78,16 @@ print(*(any("inside its arenas" in t for t in d[k]) for k in ("advice", "notes")
     "$MEMPROF" report out.db --html=page.html >/dev/null
     contains "on the page" page.html '<strong>Advice:</strong> Python'
     lacks "on the page" page.html 'Not whole:'
+    cat >stacks.py <<'EOF'
+def one(i):
+    return [str(i)]
+def load(n):
+    return [one(i) for i in range(n)]
+kept = load(400)
+EOF
     PYTHONMALLOC=malloc
     export PYTHONMALLOC
-    record_ok "$python" -S arenas.py # without site: a third of the stacks
+    record_ok "$python" -S stacks.py # without site and json: a fifth of the stacks
     unset PYTHONMALLOC
     "$MEMPROF" leaks out.db --python-only --json --all --top 0 >merged.json
     "$MEMPROF" report out.db --by stack --python-only --sort end.bytes --top 0 --json >stacks.json

@@ -1,7 +1,7 @@
 # pytest's tests as ranges, limits by the marker, figures by the fixture: tests that leak and hold too much are told
 # from those that do not, to the byte, with their lines. Debian's pytest.
 . "$ROOT/tests/lib.sh"
-/usr/bin/python3 -c 'import pytest' 2>/dev/null || skip 'python3-pytest is not installed'
+has_modules /usr/bin/python3 pytest || skip 'python3-pytest is not installed'
 cat >test_it.py <<'END'
 import pytest
 

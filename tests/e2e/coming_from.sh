@@ -25,7 +25,7 @@ for command in said:
 assert len(said) > 40 and checked > 25, (len(said), checked)
 END
 
-/usr/bin/python3 -c 'import torch' 2>/dev/null || skip 'PyTorch is not installed'
+has_modules /usr/bin/python3 torch || skip 'PyTorch is not installed'
 export PYTHONDONTWRITEBYTECODE=1
 RUN_OPTIONS='--python-module --range step'
 record_ok /usr/bin/python3 "$ROOT/tests/programs/coming_from.py" "$PWD/ledger.json"

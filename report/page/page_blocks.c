@@ -65,22 +65,25 @@ int page_write_blocks(struct page *page, struct page_pack *pack)
     pack_open(pack, NULL, '{');
     pack_int(pack, "block_count", db_int(page->db, "SELECT count(*) FROM block", 0));
     pack_int(pack, "segment_count", db_int(page->db, "SELECT count(*) FROM segment WHERE kind <> 'arena'", 0));
-    int rc = write_rows(page, pack, "blocks",
-                        "WITH named AS MATERIALIZED (SELECT process_id, device_id, block_address, alloc_ns, "
-                        "max(CASE WHEN nth = 1 THEN name END) AS name, max(category) AS category, max(CASE WHEN nth = "
-                        "1 THEN shape END) AS shape, group_concat(CASE WHEN nth BETWEEN 2 AND 6 THEN name END, ', ') "
-                        "AS sharing, count(*) AS name_count FROM (SELECT *, row_number() OVER (PARTITION BY "
-                        "process_id, block_address, alloc_ns ORDER BY name = '', name_id) AS nth FROM block_name "
-                        /* what was called by a category alone has that row, too */
-                        ") WHERE nth = 1 OR name <> '' GROUP BY process_id, device_id, block_address, alloc_ns) "
-                        "SELECT b.device_id, b.kind, b.process_id, b.thread_id, b.address, b.size_bytes, b.alloc_ns, "
-                        "b.free_ns, s.site_id, n.name, n.category, n.shape, n.sharing, n.name_count "
-                        "FROM (SELECT * FROM block ORDER BY size_bytes DESC, block_id LIMIT ?) b LEFT JOIN site s ON "
-                        "s.stack_id = b.stack_id "
-                        "AND s.device_id = b.device_id AND s.kind = b.kind LEFT JOIN named n ON n.process_id = "
-                        "b.process_id AND n.device_id = b.device_id AND n.block_address = b.address AND n.alloc_ns = "
-                        "b.alloc_ns ORDER BY b.alloc_ns, b.block_id",
-                        PAGE_BLOCKS_MAX);
+    int rc =
+        write_rows(page, pack, "blocks",
+                   "WITH named AS MATERIALIZED (SELECT process_id, device_id, block_address, alloc_ns, "
+                   "max(CASE WHEN nth = 1 THEN name END) AS name, max(category) AS category, max(CASE WHEN nth = "
+                   "1 THEN shape END) AS shape, group_concat(CASE WHEN nth BETWEEN 2 AND 6 THEN name END, ', ') "
+                   "AS sharing, count(*) AS name_count FROM (SELECT *, row_number() OVER (PARTITION BY "
+                   "process_id, block_address, alloc_ns ORDER BY name = '', name_id) AS nth FROM block_name "
+                   /* what was called by a category alone has that row, too */
+                   ") WHERE nth = 1 OR name <> '' GROUP BY process_id, device_id, block_address, alloc_ns) "
+                   "SELECT b.device_id, b.kind, b.process_id, b.thread_id, b.address, b.size_bytes, b.alloc_ns, "
+                   "b.free_ns, s.site_id, n.name, n.category, n.shape, n.sharing, n.name_count "
+                   "FROM (SELECT * FROM block ORDER BY size_bytes DESC, block_id LIMIT ?) b LEFT JOIN "
+                   /* of a sampled recording, a stack has a site for each size */
+                   "(SELECT site_id, stack_id, device_id, kind, z.size_bytes FROM site LEFT JOIN site_sample z "
+                   "USING(site_id)) s ON s.stack_id = b.stack_id AND s.device_id = b.device_id AND s.kind = "
+                   "b.kind AND coalesce(s.size_bytes, b.size_bytes) = b.size_bytes LEFT JOIN named n ON n.process_id = "
+                   "b.process_id AND n.device_id = b.device_id AND n.block_address = b.address AND n.alloc_ns = "
+                   "b.alloc_ns ORDER BY b.alloc_ns, b.block_id",
+                   PAGE_BLOCKS_MAX);
     if (!rc)
         rc = write_rows(page, pack, "segments",
                         "SELECT g.device_id, g.kind, g.process_id, -1, g.address, g.size_bytes, g.alloc_ns, "

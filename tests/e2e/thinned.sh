@@ -1,5 +1,6 @@
 # Recordings that lack blocks of the heap (run --sample, --min-size), held to the program's own ledger.
 . "$ROOT/tests/lib.sh"
+need python3
 export LC_ALL=C.UTF-8
 taken() {
     sql "SELECT sum(a.alloc_count) || '|' || sum(a.alloc_bytes) || '|' || sum(a.free_count) || '|' || sum(a.end_count)
@@ -73,6 +74,10 @@ lacks 'exact words' report.txt xact
 lacks 'findings' out.html 'Nothing stands out'
 contains 'its page, in sight' out.html '<dt>Sampled</dt><dd>one block of the heap for each 4.00 KiB allocated'
 grep -q '<dt>Allocations</dt><dd>[0-9,]* ±[0-9.]*% ' out.html || fail 'no error of the allocations on the page'
+equal 'the page has each block once' "$(value 'SELECT min(count(*), 3000) FROM block')" "$(python3 -c 'import base64
+import json, re, zlib
+data = re.search(r"id=\"data-blocks\">([^<]*)<", open("out.html").read()).group(1)
+print(len(json.loads(zlib.decompress(base64.b64decode(data), -15))["blocks"]))')"
 "$MEMPROF" info out.db >info.txt
 contains 'the rate in info' info.txt 'one block of the heap for each 4.00 KiB allocated'
 grep -q '[0-9,] ±?  *[0-9.]* MiB ±[0-9.]*%  thinned$' info.txt || fail "no error of the threads: $(cat info.txt)"

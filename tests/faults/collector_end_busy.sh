@@ -3,7 +3,7 @@
 . "$ROOT/tests/faults/collector_end.inc"
 LEAST=1
 for after in 0 0.3; do
-    killed $after "$PROGRAMS/busy" 30
+    killed $after "$PROGRAMS/busy" 30 0 500
     agrees
 done
 killed 0.4 "$PROGRAMS/fork_load" 100000
@@ -11,7 +11,7 @@ agrees
 if command -v python3 >/dev/null; then # an interpreter that took itself down before
     keeps="x = [bytearray(5000) for i in range(1000)]"
     busy="SELECT max(c.last_ns) > p.start_ns + 200000000 FROM event_chunk c, process p WHERE exe LIKE '%/busy'"
-    killed "$busy" sh -c "python3 -c '$keeps'; '$PROGRAMS/busy' 30"
+    killed "$busy" sh -c "python3 -c '$keeps'; '$PROGRAMS/busy' 30 0 500"
     at_least "bytes that the teardown freed" 5000000 "$(sites "SELECT sum(freed_bytes) FROM site_teardown")"
     agrees
 fi

@@ -2,7 +2,7 @@
 # partial, and is no older than 2 s at the kill. One that comes early finds something too; how much may be missing is
 # said.
 "$PROGRAMS/busy" 0.05 7 >/dev/null || true
-"$MEMPROF" run -o out.db -- sh -c "'$PROGRAMS/busy' 6 7; echo status \$? >status" >out 2>err &
+"$MEMPROF" run -o out.db -- sh -c "'$PROGRAMS/busy' 6 7 500; echo status \$? >status" >out 2>err &
 runner=$!
 sleep 3.5
 kill -KILL $runner
@@ -34,7 +34,7 @@ grep -q -i partial info || fail "info does not say partial"
 contains "lines" lines malloc
 
 # From the first second on, four commits a second: what a reader sees of a running recording moves as often.
-"$MEMPROF" run -q -o early.db -- "$PROGRAMS/busy" 30 >out 2>err &
+"$MEMPROF" run -q -o early.db -- "$PROGRAMS/busy" 30 0 500 >out 2>err &
 runner=$!
 for i in 1 2 3 4 5 6 7 8 9 10; do
     sleep 0.1

@@ -29,7 +29,7 @@ at_least "ns that it waited" 900000000 "$waited_ns"
 at_least "looks at the ring" 10 "$slept"
 at_least "looks that it left out" 0 $((waited_ns / 1000000 + 1000 - slept))
 
-"$MEMPROF" run -o killed.db -- unshare --pid --fork sh -c '"$0" 3 7; echo status $? >status' \
+"$MEMPROF" run -o killed.db -- unshare --pid --fork sh -c '"$0" 3 7 500; echo status $? >status' \
     "$PROGRAMS/busy" >out 2>err &
 runner=$!
 sleep 1

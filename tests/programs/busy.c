@@ -1,10 +1,12 @@
-/* busy SECONDS [STATUS]: allocates and frees without a pause, prints one line a tenth of a second, then "done". Keeps
- * 1,000 blocks of 1,000 bytes live from the start in `keep`. SIGINT ends it with status 3 after printing "interrupted".
+/* busy SECONDS [STATUS [REST]]: allocates and frees without a pause, or REST microseconds after each thousand; prints
+ * one line a tenth of a second, then "done". Keeps 1,000 blocks of 1,000 bytes live from the start in `keep`. SIGINT
+ * ends it with status 3 after printing "interrupted".
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
 static void on_interrupt(int number)
@@ -34,10 +36,13 @@ int main(int argc, char **argv)
     static char out[512];
     setvbuf(stdout, out, _IOLBF, sizeof out);
     signal(SIGINT, on_interrupt);
+    useconds_t rest = argc > 3 ? (useconds_t)atoi(argv[3]) : 0;
     double end = now() + (argc > 1 ? atof(argv[1]) : 3), next = 0;
     keep();
     for (int line = 1; now() < end && !interrupted;) {
         churn();
+        if (rest)
+            usleep(rest);
         if (now() >= next) {
             printf("line %d\n", line++);
             next = now() + 0.1;

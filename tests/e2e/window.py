@@ -14,9 +14,11 @@ def run(*arguments):
     return subprocess.run([memprof, *arguments], check=True, capture_output=True, text=True).stdout
 
 
-events = list(csv.DictReader(io.StringIO(run(
+reader = csv.reader(io.StringIO(run(
     "sql", path, "--csv", "SELECT time_ns, op, is_realloc, device, kind, address, size_bytes, thread_id, stack_id, "
-    "process_id FROM v_event ORDER BY event_number"))))
+    "process_id FROM v_event ORDER BY event_number")))
+columns = next(reader)
+events = [dict(zip(columns, row)) for row in reader]
 teardown = {r["process_id"]: int(r["time_ns"])
             for r in csv.DictReader(io.StringIO(run("sql", path, "--csv", "SELECT * FROM teardown")))}
 first = {r["process_id"]: r["first_id"] for r in csv.DictReader(io.StringIO(run(
@@ -43,6 +45,7 @@ def replay(start, end):
     rows = collections.defaultdict(Row)
     held, most = collections.Counter(), {}
     blocks, newest, peaks, entered = {}, {}, {}, False
+    outside = collections.Counter()
 
     def look(device):
         """A new peak of a device: what each row of it holds."""
@@ -66,7 +69,7 @@ def replay(start, end):
             enter()
         op, size, device = e["op"], e["size_bytes"], e["device"]
         who = device, first[e["process_id"]]
-        of_size = sizes[device, str(1 << size.bit_length() - 1 if size else 0)] if entered else collections.Counter()
+        of_size = sizes[device, str(1 << size.bit_length() - 1 if size else 0)] if entered else outside
         if op in ("alloc", "realloc", "end", "free", "to_segment", "cut"):
             held[who] += size if op in ("alloc", "realloc") else -size
             if entered:
@@ -74,13 +77,15 @@ def replay(start, end):
         place = (e["address"], e["process_id"], e["kind"])
         if op in ("alloc", "realloc"):
             blocks[place] = (e, size)
-            of_size.update(alloc_count=1, alloc_bytes=size)
+            of_size["alloc_count"] += 1
+            of_size["alloc_bytes"] += size
             newest[e["thread_id"]] = e["address"]
             for key in ((device, e["stack_id"]), (device,), (device, "thread", e["thread_id"])):
-                rows[key].change(size, 1)
+                row = rows[key]
+                row.change(size, 1)
                 if entered:
-                    rows[key].sums["alloc_count"] += 1
-                    rows[key].sums["alloc_bytes"] += size
+                    row.sums["alloc_count"] += 1
+                    row.sums["alloc_bytes"] += size
             if entered:
                 look(device)
         elif op == "end":  # its address is the number of blocks; threads have their own
@@ -108,14 +113,17 @@ def replay(start, end):
             temporary = bool(gone and birth and op == "free" and e["is_realloc"] == "0"
                              and newest.get(birth["thread_id"]) == e["address"])
             if op == "to_segment":
-                of_size.subtract(alloc_count=1, alloc_bytes=size)
+                of_size["alloc_count"] -= 1
+                of_size["alloc_bytes"] -= size
             elif gone:
-                of_size.update(free_count=1, temporary_count=temporary)
+                of_size["free_count"] += 1
+                of_size["temporary_count"] += temporary
             for key in keys:
-                rows[key].change(-size, -int(gone))
+                row = rows[key]
+                row.change(-size, -int(gone))
                 if not entered:
                     continue
-                sums = rows[key].sums
+                sums = row.sums
                 if op == "to_segment":
                     sums["alloc_count"] -= 1
                     sums["alloc_bytes"] -= size

@@ -165,7 +165,7 @@ assert 100 <= len(last) <= 200 and plain(everything)[-len(last):] == plain(last)
 assert plain(large) == [e for e in plain(everything) if e[2] >= 4096]
 EOF
 # only what is kept can be in it
-"$MEMPROF" run -q --max-events 70000 -o part.db -- "$SAMPLES/threads" >/dev/null
+"$MEMPROF" run -q --max-events 5000 -o part.db -- "$SAMPLES/threads" >/dev/null
 export_it part.db
 check part.pickle
 contains 'a part of the events' export.err 'kept its last events only'

@@ -83,6 +83,7 @@ int cmd_lines(const struct arguments *a)
     int rc = is_focused ? 0 : reader_open_still(path, &db, &err), is_open = rc == 0;
     if (is_open && !is_focused)
         rc = cli_window_open(a, db, &lens, &window, &err);
+    window.lens.is_by_line = 1;
     options.is_focused = is_focused;
     out.has_window = lens.window != NULL;
     options.execution_count = a->given[OPTION_every] ? window.lens.of : 0;

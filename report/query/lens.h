@@ -28,6 +28,7 @@ struct lens_window {
     int is_summed;               /* of them what sums of chunks tell is enough, and few events need be read */
     int has_survivors;           /* temp.survivor (survivors.h) is wanted */
     int is_self_only;            /* rows with what they call are not wanted */
+    int is_by_line;              /* ... or those by line alone */
     struct window_result result; /* filled by lens_apply */
 };
 

@@ -153,8 +153,8 @@ static void mark_changed(struct lens *l, const struct lens_site *site)
                 map_set_number(&l->changed, key_word((enum lens_scope)scope, 0, keys[i][scope]), 0, 1);
 }
 
-/* Everything on the stack, each key once. */
-static void add_callers(struct lens *l, uint32_t index)
+/* Everything on the stack, each key once: of the first so many scopes. */
+static void add_callers(struct lens *l, uint32_t index, int scopes)
 {
     const struct lens_site *site = &l->sites[index];
     struct tree *t = &l->tree;
@@ -165,7 +165,7 @@ static void add_callers(struct lens *l, uint32_t index)
             continue;
         uint32_t line = p.frame ? t->frames[p.frame].line : 0;
         keys_of(l, &p, line ? line : tree_known_address_line(t, t->nodes[p.node].address), keys);
-        for (int scope = 0; scope < LENS_COUNT; scope++) {
+        for (int scope = 0; scope < scopes; scope++) {
             if (keys[scope] == NO_KEY || (scope == LENS_FILE && !keys[scope]))
                 continue;
             uint64_t word = key_word((enum lens_scope)scope, 1, keys[scope]);
@@ -179,6 +179,7 @@ static void add_callers(struct lens *l, uint32_t index)
 
 void lens_account(struct lens *l)
 {
+    const int with_callees = l->options->window && l->options->window->is_by_line ? LENS_LINE + 1 : LENS_COUNT;
     for (uint32_t i = 0; i < l->site_count; i++) {
         struct lens_site *site = &l->sites[i];
         int64_t keys[LENS_COUNT];
@@ -194,8 +195,8 @@ void lens_account(struct lens *l)
             add_to(l, LENS_OP, 0, site->op_id, site);
         if (l->options->window && l->options->window->is_self_only)
             continue;
-        add_callers(l, i);
-        for (int scope = 0; scope < LENS_COUNT; scope++) /* of no frame of the stack */
+        add_callers(l, i, with_callees);
+        for (int scope = 0; scope < with_callees; scope++) /* of no frame of the stack */
             if (!site->self.node || (scope == LENS_FILE && !keys[scope]))
                 add_to(l, (enum lens_scope)scope, 1, keys[scope], site);
     }

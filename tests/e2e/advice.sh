@@ -69,7 +69,7 @@ def load(n):
 kept = load(4)
 kept.append([bytearray(70000 + i) for i in range(3)])
 EOF
-    python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+    python=$(command -v python3)
     record_ok "$python" arenas.py
     "$MEMPROF" report out.db --json >python.json
     equal "Python's arenas" 'True False' \

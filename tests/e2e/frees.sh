@@ -82,7 +82,7 @@ printf '%s\n' 'drop_container make 10 3000000 0 0 0' 'drop_many make 10 700000 0
     'drop_one make 10 50000 0 0 0' >wanted
 diff wanted got || fail 'C++'
 
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+python=$(command -v python3)
 record_ok "$python" "$ROOT/tests/programs/frees_python.py"
 frees got drop
 equal 'Python: freed by drop what make made' "drop make 20 $((20 * 100001 + 190)) 0 0 0" "$(cat got)"

@@ -17,7 +17,7 @@ cache = []
 cache.append(agg(None))
 cache.append(Table().rows())
 EOF
-record_ok "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" job.py
+record_ok python3 job.py
 "$MEMPROF" lines --func agg >agg.txt
 contains "its last line" agg.txt "return total"
 lacks "what follows it" agg.txt "cache = []"

@@ -1,7 +1,7 @@
 # pymalloc's arenas are segments: as many, and as much at their highest, as pymalloc's own statistics say; by the line
 # that made it take them; and no blocks. The program's own maps of the same size are blocks.
 need python3
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+python=$(command -v python3)
 script=$ROOT/tests/programs/python_arenas.py
 line() { grep -nF -- "$1" "$script" | cut -d: -f1; }
 own() { sed -n "s/^# $1 *= *\([0-9,]*\)\$/\1/p" run.err | tr -d ,; } # a figure of pymalloc's

@@ -1,7 +1,7 @@
 # The table of a Python function, and the leaks, of a script whose memory is known. A bytes object of n bytes takes
 # n + 33 with the C allocator (its header and the final zero).
 need python3
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+python=$(command -v python3)
 script=$ROOT/tests/programs/python_lines.py
 record_ok "$python" "$script"
 line() { # TEXT OF THE LINE: count|bytes|end bytes, self

@@ -1,7 +1,7 @@
 # A million allocations from generators, coroutines, threads, comprehensions, decorators, metaclasses, executed code and
 # recursion: the Python frames of each stack are what traceback.extract_stack() said in the same place.
 need python3
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+python=$(command -v python3)
 record_ok "$python" "$ROOT/tests/programs/python_stacks.py" "$PWD/places" 2400
 at_least "code objects at an address that another had" 100 "$(sed -n 's/^code addresses reused: //p' run.out)"
 versions=$(sed -n 's/^functions with a version: //p' run.out) # 3.11 alone

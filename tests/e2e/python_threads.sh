@@ -1,6 +1,6 @@
 # Python threads that come and go, timers, deep recursion, a fork, and threads that allocate while the interpreter ends.
 need python3
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+python=$(command -v python3)
 set -- "$python" "$ROOT/tests/programs/python_threads.py"
 equal "plain" "[3000] 7 True" "$("$@")"
 record_ok "$@"

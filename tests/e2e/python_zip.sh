@@ -1,7 +1,7 @@
 # The source of modules that Python imports from a zip file: packed, stored, and behind a script's first line. And of
 # commands.
 need python3
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+python=$(command -v python3)
 for kind in ZIP_DEFLATED ZIP_STORED; do
     rm -f app.zip
     python3 -c "import zipfile

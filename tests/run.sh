@@ -60,7 +60,8 @@ run_file() { # tests/GROUP/NAME.sh
     T=$work/$(printf %s "$name" | tr / -)
     rm -rf "$T" && mkdir -p "$T/dir"
     [ -n "${SECOND:-}" ] || rm -f "$T.first.log"
-    (cd "$T/dir" && TEST="$root/$1" timeout -k 10 "$limit" sh \
+    case $1 in tests/static/*) CC=${COMPILER_CC:-$CC} CXX=${COMPILER_CXX:-$CXX} ;; esac # they build the tree
+    (cd "$T/dir" && TEST="$root/$1" TEST_DIR="$T/dir" timeout -k 10 "$limit" sh \
         -c '. "$ROOT/tests/lib.sh"; . "$TEST"') >"$T/log" 2>&1 </dev/null
     status=$?
     case $status in
@@ -209,8 +210,17 @@ each() { # how many at a time; the tests on standard input
 # in an environment of its own, without packages. What needs some asks /usr/bin/python3 for them.
 make_python() {
     interpreter=$(python3 -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') || return
-    mkdir -p "$1/bin" && ln -s "$interpreter" "$1/bin/python3" &&
+    ln -s "$interpreter" "$1/bin/python3" &&
         printf 'home = %s\ninclude-system-site-packages = false\n' "$(dirname "$interpreter")" >"$1/pyvenv.cfg"
+}
+# Tests compile some 200 small programs: compile.sh keeps those that have not changed, two weeks long.
+make_compilers() {
+    export KEPT_COMPILED="$work/compiled" COMPILER_CC="$CC" COMPILER_CXX="$CXX" TREE_HEADERS
+    TREE_HEADERS=$(find . -path ./build -prune -o -type f \( -name '*.h' -o -name '*.inc' -o -name '*.def' \) -print0 |
+        sort -z | xargs -0 sha256sum | sha256sum)
+    mkdir -p "$KEPT_COMPILED" && find "$KEPT_COMPILED" -type f -mtime +14 -delete
+    for name in cc c++; do ln -s "$root/tests/compile.sh" "$1/$name"; done
+    CC=$1/cc CXX=$1/c++
 }
 shaky_most=${SHAKY_MOST:-2}
 again=''
@@ -218,18 +228,20 @@ if [ "$shaky_most" != 0 ]; then
     again=$work/again-$$
     : >"$again"
 fi
-python=$work/python-$$
+tools=$work/tools-$$
 clean_up() {
     for pid in "$BROWSERS"/*.pid; do
         [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
     done
-    rm -rf "$BROWSERS" "$python" ${again:+"$again"}
+    rm -rf "$BROWSERS" "$tools" ${again:+"$again"}
 }
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-if command -v python3 >/dev/null && make_python "$python" && "$python/bin/python3" -c pass; then
-    PATH=$python/bin:$PATH
+mkdir -p "$tools/bin"
+make_compilers "$tools"
+if command -v python3 >/dev/null && make_python "$tools" && "$tools/bin/python3" -c pass; then
+    PATH=$tools/bin:$PATH
 fi
 {
     export AGAIN="$again"

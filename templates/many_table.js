@@ -46,7 +46,7 @@ Object.assign(tables, {
     if (file.command !== null) parts.push(el('p', { class: 'where mono' }, file.command.slice(0, 2000)));
     for (const text of [file.problem, ...file.notes]) if (text) parts.push(el('p', { class: 'note' }, text));
     const facts = [];
-    if (r) facts.push(['Peak', bytes(r.peak) + ' in ' + plural(r.peak_count, 'block', 'blocks')], ['at', instant(r.peak_ns)], ['Reserved peak', bytes(r.reserved)], ['Live at the end', bytes(r.end)],
+    if (r) facts.push(['Peak', bytes(r.peak) + ' in ' + plural(r.peak_count, 'block', 'blocks')], ['at', instant(r.peak_ns)], ['Reserved peak', r.reserved === null ? '-' : bytes(r.reserved)], ['Live at the end', bytes(r.end)],
       ['Allocations', count(r.alloc_count)], ['Allocated', bytes(r.alloc_bytes)], ['Temporary', count(r.temporary_count)]);
     if (file.is_read) facts.push(['Began after', instant(file.start)], ['Ran for', instant(file.duration)]);
     if (file.ended) facts.push(['Ended', file.ended]);

@@ -41,6 +41,7 @@ struct merge_sum { /* a row of a table of sums */
     uint32_t device;
     int64_t kind, class; /* as the table has it */
     int64_t value[16];
+    int has_no_reserved; /* of totals: one of the recordings does not know its reserved bytes */
 };
 
 struct merge_sums {

@@ -238,7 +238,10 @@ static void own_total(struct input *in, sqlite3_stmt *s)
     sqlite3_bind_int64(q, 1, in->m->last_id[MERGE_RECORDING]);
     sqlite3_bind_int64(q, 2, device - 1);
     for (int i = 1; i < 8; i++)
-        sqlite3_bind_int64(q, i + 2, wrap_add(sqlite3_column_int64(s, i), i == 4 ? in->source->shift_ns : 0));
+        if (sqlite3_column_type(s, i) == SQLITE_NULL) /* reserved bytes that are not known stay so */
+            sqlite3_bind_null(q, i + 2);
+        else
+            sqlite3_bind_int64(q, i + 2, wrap_add(sqlite3_column_int64(s, i), i == 4 ? in->source->shift_ns : 0));
     store_step(in->m->store, q);
 }
 

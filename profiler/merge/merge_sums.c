@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TOTAL_ACTIVE = 6, TOTAL_RESERVED = 8 }; /* among the columns of total */
+
 /* The columns of each table. What has no sum is set where all is written. */
 static const struct {
     const char *table, *class, *columns;
@@ -52,6 +54,8 @@ static void add_row(struct input *in, int table, sqlite3_stmt *s)
             (struct merge_sum){.device = (uint32_t)device - 1, .kind = kind, .class = class};
     for (int i = 0; i < tables[table].count; i++)
         sums->rows[at].value[i] = wrap_add(sums->rows[at].value[i], sqlite3_column_int64(s, 3 + i));
+    if (table == MERGE_TOTAL && sqlite3_column_type(s, 3 + TOTAL_RESERVED) == SQLITE_NULL)
+        sums->rows[at].has_no_reserved = 1;
 }
 
 void merge_totals(struct input *in)
@@ -79,13 +83,13 @@ static void write_total(struct merge *m, const struct merge_sum *row)
         "INSERT INTO total(device_id, kind, alloc_count, free_count, alloc_bytes, free_bytes, temporary_count, "
         "temporary_bytes, peak_active_bytes, peak_active_count, peak_reserved_bytes, end_active_bytes, end_count, "
         "realloc_count, lifetime_ns, peak_active_ns, peak_reserved_ns) "
-        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?16)";
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
     static const char peak[] = "INSERT INTO peak(device_id, kind, what, rank, time_ns, value_bytes) "
                                "VALUES(?1, ?2, ?3, 0, ?4, ?5)";
     static const struct {
         const char *what;
         int value;
-    } peaks[] = {{"active", 6}, {"reserved", 8}};
+    } peaks[] = {{"active", TOTAL_ACTIVE}, {"reserved", TOTAL_RESERVED}};
     int64_t at_ns = (int64_t)m->common[row->device].least_peak_ns;
     sqlite3_stmt *q = store_statement(m->store, total);
     sqlite3_bind_int64(q, 1, row->device);
@@ -93,8 +97,13 @@ static void write_total(struct merge *m, const struct merge_sum *row)
     for (int i = 0; i < tables[MERGE_TOTAL].count; i++)
         sqlite3_bind_int64(q, 3 + i, row->value[i]);
     sqlite3_bind_int64(q, 16, at_ns);
+    sqlite3_bind_int64(q, 17, at_ns);
+    if (row->has_no_reserved) {
+        sqlite3_bind_null(q, 3 + TOTAL_RESERVED);
+        sqlite3_bind_null(q, 17);
+    }
     store_step(m->store, q);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 - row->has_no_reserved; i++) {
         q = row->value[peaks[i].value] ? store_statement(m->store, peak) : NULL;
         if (!q)
             continue;

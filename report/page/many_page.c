@@ -114,7 +114,7 @@ static void add_sums(const struct many_page *p, struct buf *b)
         buf_puts(b, units_bytes(t, c->least_bytes));
         if (c->most_bytes != c->least_bytes)
             buf_printf(b, " to %s", units_bytes(t, c->most_bytes));
-        buf_printf(b, "</td><td>%s</td>", units_bytes(t, sum.reserved_bytes));
+        buf_printf(b, "</td><td>%s</td>", sum.reserved_bytes < 0 ? "-" : units_bytes(t, sum.reserved_bytes));
         buf_printf(b, "<td>%s</td></tr>\n", units_bytes(t, sum.end_bytes));
     }
     buf_puts(b, "</tbody></table></div>\n");
@@ -282,7 +282,10 @@ static void write_row(const struct many_page *p, const struct many_file *f, cons
     pack_int(pack, "peak", row->peak_bytes);
     pack_int(pack, "peak_ns", row->peak_ns);
     pack_int(pack, "peak_count", row->peak_count);
-    pack_int(pack, "reserved", row->reserved_bytes);
+    if (row->reserved_bytes >= 0)
+        pack_int(pack, "reserved", row->reserved_bytes);
+    else
+        pack_null(pack, "reserved");
     pack_int(pack, "end", row->end_bytes);
     pack_int(pack, "end_count", row->end_count);
     pack_int(pack, "alloc_count", row->alloc_count);

@@ -155,7 +155,7 @@ static int load_row(struct load *l, struct many_file *file, int64_t duration_ns,
     row->peak_bytes = clamp(sqlite3_column_int64(s, 3), BYTES_MOST);
     row->peak_ns = clamp(sqlite3_column_int64(s, 4), TIME_MOST);
     row->peak_count = sqlite3_column_int64(s, 5);
-    row->reserved_bytes = clamp(sqlite3_column_int64(s, 6), BYTES_MOST);
+    row->reserved_bytes = sqlite3_column_type(s, 6) == SQLITE_NULL ? -1 : clamp(sqlite3_column_int64(s, 6), BYTES_MOST);
     row->end_bytes = clamp(sqlite3_column_int64(s, 7), BYTES_MOST);
     row->end_count = sqlite3_column_int64(s, 8);
     row->alloc_count = sqlite3_column_int64(s, 9);
@@ -319,7 +319,10 @@ void many_add(const struct many *m, int device, struct many_sum *sum)
         sum->count++;
         sum_add(&sum->peak_bytes, row->peak_bytes);
         sum->held_bytes = row->held_bytes > sum->held_bytes ? row->held_bytes : sum->held_bytes;
-        sum_add(&sum->reserved_bytes, row->reserved_bytes);
+        if (sum->reserved_bytes < 0 || row->reserved_bytes < 0)
+            sum->reserved_bytes = -1;
+        else
+            sum_add(&sum->reserved_bytes, row->reserved_bytes);
         sum_add(&sum->end_bytes, row->end_bytes);
         if (sum->most_file < 0 || row->peak_bytes > sum->most_bytes) {
             sum->most_bytes = row->peak_bytes;

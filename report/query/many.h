@@ -26,7 +26,7 @@ struct many_row {
     int64_t peak_bytes, peak_ns, peak_count;
     int is_sum;                  /* of a merged file: its peak is a sum of peaks, at no instant; */
     int64_t held_bytes, held_ns; /* what was held together at one: the peak, of a merged file less; ns -1: unknown */
-    int64_t reserved_bytes;      /* their peak */
+    int64_t reserved_bytes;      /* their peak; -1: not known */
     int64_t end_bytes, end_count;
     int64_t alloc_count, alloc_bytes, temporary_count;
     struct rows lines; /* by bytes at the peak */
@@ -90,7 +90,8 @@ enum many_clock many_align(const struct many *many, int64_t *starts_ns);
 
 struct many_sum { /* over the files that have anything on a device */
     int count, most_file;
-    int64_t peak_bytes, most_bytes, reserved_bytes, end_bytes; /* sums, but for most_bytes; saturate */
+    int64_t peak_bytes, most_bytes, reserved_bytes, end_bytes; /* sums, but for most_bytes; saturate;
+                                                                  reserved_bytes -1: of one it is not known */
     int64_t held_bytes;                                        /* the most that one file held at an instant */
     double imbalance;                                          /* the highest peak by their mean; 0: none is above 0 */
 };

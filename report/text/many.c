@@ -130,7 +130,8 @@ static void add_state(const struct printer *p, int file, struct buf *out)
 }
 
 enum {
-    COLUMN_notes = 24, /* the last one for programs */
+    COLUMN_notes = 24,  /* the last one for programs */
+    VALUE_RESERVED = 3, /* among those of a row */
     COLUMN_ALL = COLUMN_notes + 1 + 10
 };
 
@@ -194,7 +195,7 @@ static void list_programs(const struct printer *p, struct listing *l, const stru
         row ? row->reserved_bytes : 0, row ? row->end_bytes : 0,   row ? row->end_count : 0,
         row ? row->alloc_count : 0,    row ? row->alloc_bytes : 0, row ? row->temporary_count : 0};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        listing_int_if(l, row != NULL, values[i]);
+        listing_int_if(l, row && (i != VALUE_RESERVED || row->reserved_bytes >= 0), values[i]);
     if (top)
         row_function_text(top, &function);
     listing_int_if(l, top != NULL, top ? top->stats.value[STAT_at_peak_bytes] : 0);
@@ -229,7 +230,7 @@ static void list_people(const struct printer *p, struct listing *l, const struct
     listing_text(l, r->path);
     listing_text(l, row ? p->many->devices[row->device] : NULL);
     listing_int_if(l, row != NULL, row ? row->peak_bytes : 0);
-    listing_int_if(l, row != NULL, row ? row->reserved_bytes : 0);
+    listing_int_if(l, row && row->reserved_bytes >= 0, row ? row->reserved_bytes : 0);
     listing_int_if(l, row != NULL, row ? row->end_bytes : 0);
     listing_text(l, state.data);
     listing_int_if(l, top != NULL, top ? top->stats.value[STAT_at_peak_bytes] : 0);
@@ -354,7 +355,7 @@ static void list_sums(const struct printer *p, struct record *document)
         COLUMN("mean_peak_bytes", "mean\npeak", BYTES),
         COLUMN("imbalance", "imbalance", NUMBER),
         COLUMN("sum_of_peaks_bytes", "sum of\npeaks", BYTES),
-        COLUMN("sum_of_reserved_peaks_bytes", "sum of\nreserved", BYTES, .flags = COLUMN_OPTIONAL),
+        COLUMN("sum_of_reserved_peaks_bytes", "sum of\nreserved", BYTES, .none = "-", .flags = COLUMN_OPTIONAL),
         COLUMN("sum_of_end_bytes", "sum live\nat the end", BYTES, .flags = COLUMN_OPTIONAL),
         COLUMN("common_clock", NULL, TEXT),
         COLUMN("common_peak_least_bytes", NULL, NUMBER),
@@ -377,7 +378,7 @@ static void list_sums(const struct printer *p, struct record *document)
         else
             listing_raw(l, imbalance);
         listing_int(l, sum.peak_bytes);
-        listing_int(l, sum.reserved_bytes);
+        listing_int_if(l, sum.reserved_bytes >= 0, sum.reserved_bytes);
         listing_int(l, sum.end_bytes);
         listing_text(l, clock_names[p->common[i].clock]);
         listing_int(l, p->common[i].least_bytes);

@@ -42,6 +42,13 @@ done
 wait $runs
 check_many many-ranks --ranks run.0.db run.1.db run.2.db run.3.db
 
+# an imported file that does not know what was reserved: 3 blocks of 16 bytes
+printf '%s\n' 'v 10400 3' 'X prog' 'I 1000 64' 's 4 main' 'i 401000 0 1' 't 1 0' 'a 10 1' 'c a' '+ 0' '+ 0' '+ 0' \
+    'c 14' '- 0' >three.heaptrack
+"$MEMPROF" import -q three.heaptrack -o three.db
+check_many many-imported '' three.db run.1.db
+contains 'no sum of reserved bytes' page.html '<td>-</td><td>32 B</td>'
+
 # text of strangers, several devices, one without GPUs, one that is empty and one that is cut
 synthetic 40000
 mv out.db a.db

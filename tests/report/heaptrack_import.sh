@@ -1,6 +1,6 @@
 # Imported files of heaptrack: a file whose numbers are in its text, packed in each way, cut and damaged; then real
 # programs against heaptrack_print.
-need gzip zstd
+need gzip zstd python3
 
 # 10 blocks of 100 bytes by inner() inlined into outer(), called by main; 4 of them go. One of 7 bytes stays; one of 5
 # comes and goes at once. Numbers are hexadecimal, the peak is at 20 ms: 1000 + 7 = 1007 bytes in 11 blocks, of which
@@ -46,6 +46,27 @@ contains 'the report' report 'start not known, 40 ms'
 equal 'reserved memory, which the file does not know' null \
     "$(value "SELECT DISTINCT typeof(peak_reserved_bytes) FROM v_total")"
 grep -Eq '^host +heap .* B +- +[0-9]' report || fail "reserved memory is not -: $(cat report)"
+# beside a recording that knows, and merged with it: there is no sum of what one of them does not know
+"$MEMPROF" run -q -o known.db -- "$SAMPLES/leak" >/dev/null
+reserved=$(DB=known.db value "SELECT peak_reserved_bytes FROM v_total WHERE kind = 'all'")
+at_least 'reserved memory that is known' 1 "$reserved"
+"$MEMPROF" report out.db known.db --json >report
+equal 'side by side' "known.db $reserved out.db null sum null" "$(python3 -c 'import json
+report = json.load(open("report"))
+show = lambda value: "null" if value is None else value
+print(*["%s %s" % (f["file"], show(f["peak_reserved_bytes"])) for f in report["files"]],
+      "sum", show(report["devices"][0]["sum_of_reserved_peaks_bytes"]))')"
+"$MEMPROF" report out.db known.db >report
+grep -Eq '^out.db +1007 B +- +607 B' report || fail "reserved memory of out.db is not -: $(cat report)"
+"$MEMPROF" report out.db known.db --html=many.html >/dev/null
+contains 'on the page' many.html '<td>-</td>'
+"$MEMPROF" merge -q -o merged.db out.db known.db
+equal 'merged' 'null|null|' "$(DB=merged.db sql "SELECT DISTINCT typeof(peak_reserved_bytes), typeof(peak_reserved_ns),
+    (SELECT group_concat(kind) FROM peak WHERE what = 'reserved') FROM total")"
+equal 'of each' "integer|$reserved,null|0" "$(DB=merged.db sql "SELECT group_concat(typeof(peak_reserved_bytes) ||
+    '|' || coalesce(peak_reserved_bytes, 0)) FROM recording_total ORDER BY recording_id")"
+"$MEMPROF" report merged.db >report
+grep -Eq '^host +heap .*iB +- +[0-9]' report || fail "merged reserved memory is not -: $(cat report)"
 "$MEMPROF" report out.db --at 25ms >report
 contains 'live at 25 ms: 8 of 10' report '800 B'
 "$MEMPROF" report out.db --html=page.html >/dev/null 2>&1 || fail 'the page'

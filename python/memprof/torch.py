@@ -1,6 +1,7 @@
-"""Modules moved and copied so that tensors which share memory still do: tied weights, views of one buffer; and the
-forward passes of a module's parts as ranges."""
+"""Modules moved and copied so that tensors which share memory still do: tied weights, views of one buffer; the forward
+passes of a module's parts, and single operators, as ranges."""
 import bisect
+import contextlib
 import copy as copying
 import threading
 
@@ -164,3 +165,24 @@ class ranges:
     def remove(self):
         while self.hooks:
             self.hooks.pop().remove()
+
+
+def operators():
+    """With it each operator that PyTorch runs is a range by its name: `aten.addmm.default#3` is the third one. It takes
+    Python code around each of them: for some steps, not for a whole training."""
+    if not _hook.library:
+        return contextlib.nullcontext()
+    from torch.utils._python_dispatch import TorchDispatchMode
+    names = {}
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, arguments=(), keywords=None):
+            name = names.get(operator)
+            if name is None:
+                name = names[operator] = _hook.text(operator)
+            _hook.library.memprof_hook_range_push(name)
+            try:
+                return operator(*arguments, **(keywords or {}))
+            finally:
+                _hook.library.memprof_hook_range_pop()
+    return Operators()

@@ -18,7 +18,7 @@
 struct execution {
     int64_t start_ns, end_ns; /* events from start_ns on, and before end_ns; of one that never ended: of its process */
     int64_t process_id, thread_id; /* 0: unknown */
-    uint32_t name;
+    uint32_t name, nth_of_name;    /* the latter from 1 */
     uint8_t is_ended;
     uint8_t is_known; /* by executions_measure: the events around it are there */
 };

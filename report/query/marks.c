@@ -233,7 +233,9 @@ int marks_find_executions(sqlite3 *db, const char *option, const char *name, str
     *e = (struct executions){.count = 0};
     snprintf(asked, sizeof asked, "%s ", option);
     int rc = load_marks(db, &m, err);
-    uint32_t *name_of = xcalloc(text_map_count(&m.names) + 1, sizeof *name_of); /* + 1, in e->names */
+    struct name {
+        uint32_t place, count; /* place + 1, in e->names; executions so far */
+    } *names = xcalloc(text_map_count(&m.names) + 1, sizeof *names);
     if (rc == 0 && !mean(&m, name, 0, 1) && !mean(&m, name, 1, 1))
         rc = none(&m, asked, name, 1, err);
     for (uint32_t i = 0; rc == 0 && i < m.count; i++) {
@@ -244,18 +246,20 @@ int marks_find_executions(sqlite3 *db, const char *option, const char *name, str
             rc = error_set(err, EFBIG, "%s%.200s: more than %d executions", asked, name, EXECUTIONS_MAX);
             break;
         }
-        if (!name_of[k->name_number]) {
+        struct name *n = &names[k->name_number];
+        if (!n->place) {
             *ARRAY_ADD(e->names, e->name_count, e->name_capacity) = xstrdup(k->name);
-            name_of[k->name_number] = e->name_count;
+            n->place = e->name_count;
         }
         *ARRAY_ADD(e->execution, e->count, e->capacity) = (struct execution){.start_ns = k->start_ns,
                                                                              .end_ns = k->end_ns,
                                                                              .process_id = k->process_id,
                                                                              .thread_id = k->thread_id,
-                                                                             .name = name_of[k->name_number] - 1,
+                                                                             .name = n->place - 1,
+                                                                             .nth_of_name = ++n->count,
                                                                              .is_ended = k->is_ended};
     }
-    free(name_of);
+    free(names);
     free_marks(&m);
     return rc;
 }

@@ -37,6 +37,7 @@ static const struct column columns[] = {
     COLUMN("device", NULL, TEXT),
     COLUMN("nth", "nth", COUNT),
     COLUMN("name", "name", TEXT, .cut = TEXT_CUT_MIDDLE),
+    COLUMN("nth_of_name", NULL, COUNT),
     COLUMN("pid", "pid", NUMBER),
     COLUMN("tid", "thread", NUMBER),
     COLUMN("start_ns", "start", NS),
@@ -51,7 +52,7 @@ static const struct column columns[] = {
     COLUMN("free_bytes", "freed", BYTES, .none = "-", .flags = COLUMN_OPTIONAL),
     COLUMN("free_count", NULL, COUNT),
 };
-enum { COLUMN_AT_name = 2, COLUMN_AT_pid, COLUMN_AT_tid };
+enum { COLUMN_AT_name = 2, COLUMN_AT_pid = 4, COLUMN_AT_tid };
 
 /* --- what is shown ----------------------------------------------------------------------------------------------- */
 
@@ -138,6 +139,17 @@ static double exit_slope(const struct every *v, const struct executions_device *
 
 /* --- rows -------------------------------------------------------------------------------------------------------- */
 
+/* People get what --during takes. */
+static void list_name(const struct every *v, struct listing *l, const struct execution *x)
+{
+    struct buf name = BUF(LINE_LIMIT);
+    buf_puts(&name, v->executions.names[x->name]);
+    if (v->out->format == REPORT_TEXT)
+        buf_printf(&name, "#%u", x->nth_of_name);
+    listing_text(l, buf_text(&name));
+    buf_free(&name);
+}
+
 static void list_row(const struct every *v, struct listing *l, const struct executions_device *d, uint32_t i)
 {
     const struct execution *x = &v->executions.execution[i];
@@ -151,7 +163,8 @@ static void list_row(const struct every *v, struct listing *l, const struct exec
         listing_style(l, TABLE_DIM);
     listing_text(l, d->name);
     listing_int(l, i + 1);
-    listing_text(l, v->executions.names[x->name]);
+    list_name(v, l, x);
+    listing_int(l, x->nth_of_name);
     listing_int_if(l, pid != MAP_NONE, pid);
     listing_int_if(l, tid != MAP_NONE, tid);
     listing_int(l, x->start_ns);

@@ -78,6 +78,20 @@ contains 'too few' got 'Too few to tell what grows: 7 executions ended; the firs
 "$MEMPROF" report out.db --every step --warmup 2 >got
 contains 'enough: parcels of 37 bytes more each time, too' got 'Steady growth: +85.0 B'
 
+# of several names each row says which one of its name it is, as --during takes it
+"$MEMPROF" report out.db --every '*' --csv >rows.csv
+python3 - rows.csv <<'END' || fail 'numbers of their names'
+import collections, csv, sys
+rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["device"] == "host"]
+seen = collections.Counter()
+for number, row in enumerate(rows, 1):
+    seen[row["name"]] += 1
+    assert (int(row["nth"]), int(row["nth_of_name"])) == (number, seen[row["name"]]), row
+assert len(seen) > 1, seen
+END
+"$MEMPROF" report out.db --every '*' --top 0 >got
+contains 'the third of its name' got ' rest#3 '
+
 bad 2 'no range of that name; this recording has: rest (7), step (7)' report out.db --every stp
 bad 2 'no range of that name; this recording has: rest (7), step (7)' lines out.db --every stp
 bad 2 'leave out --from, --to and --during' lines out.db --every step --during step

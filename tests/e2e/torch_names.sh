@@ -51,9 +51,22 @@ lacks "views of all of a buffer" advise.txt 'Views keep a block'
 
 # Each part of the module is a range while it runs: what a Linear of 64 x 64 makes of 32 rows is all that it makes.
 equal "ranges" "Net 5,embed 5,hidden 5,out 5" "$(sqlite3 out.db "SELECT name || ' ' || count(*) FROM mark WHERE
-    coalesce(domain, '') <> 'pytorch' GROUP BY name ORDER BY name" | paste -sd,)"
+    coalesce(domain, '') <> 'pytorch' AND name NOT LIKE 'aten.%' GROUP BY name ORDER BY name" | paste -sd,)"
 equal "tensors of a part" "5 of $((32 * 64 * 4))" "$("$MEMPROF" sql --csv out.db "SELECT count(*), min(size_bytes) FROM
     v_event e JOIN mark m ON m.name = 'hidden' AND e.time_ns BETWEEN m.start_ns AND m.end_ns WHERE e.op = 'alloc' AND
     e.hook = 'posix_memalign'" | tail -1 | sed 's/,/ of /')"
 "$MEMPROF" report out.db --every hidden --csv >every.csv
 equal "executions" 5 "$(tail -n +2 every.csv | wc -l)"
+
+# Each operator is a range by its name, and numbered: three of a Linear, one that fails; each makes 32 x 64 floats.
+equal "operators" "aten.addmm.default 3 of 3,aten.mm.default 1 of 1,aten.zeros.default 6 of 6" "$(sqlite3 out.db "SELECT
+    name || ' ' || count(*) || ' of ' || count(end_ns) FROM mark WHERE name IN ('aten.addmm.default', 'aten.mm.default',
+    'aten.zeros.default') GROUP BY name ORDER BY name" | paste -sd,)"
+equal "what one makes" "1 of $((32 * 64 * 4))" "$("$MEMPROF" sql --csv out.db "SELECT count(*), sum(size_bytes) FROM
+    v_event e JOIN (SELECT * FROM mark WHERE name = 'aten.addmm.default' ORDER BY start_ns LIMIT 1 OFFSET 2) m ON
+    e.time_ns BETWEEN m.start_ns AND m.end_ns WHERE e.op = 'alloc' AND e.hook = 'posix_memalign'" | tail -1 |
+    sed 's/,/ of /')"
+"$MEMPROF" report out.db --every 'aten.*' --top 0 >every.txt
+equal "running numbers" "#1 #2 #3" "$(grep -o 'aten.addmm.default#[0-9]*' every.txt | grep -o '#.*' | paste -sd' ')"
+"$MEMPROF" lines out.db --during 'aten.addmm.default#3' >lines.txt
+contains "one of them" lines.txt "Window: aten.addmm.default, #3 of 3"

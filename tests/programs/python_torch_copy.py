@@ -118,3 +118,6 @@ assert memprof.torch.move(torch.nn.Linear(2, 3), 'meta').weight.device.type == '
 weight = model.embed.weight
 memprof.torch._take(model, memprof.torch._tensors(model), torch.device('cpu'))
 assert model.embed.weight is weight and model.out.weight is weight and weight.grad is not None
+
+with memprof.torch.operators():  # without memprof nothing stands in between
+    assert torch.ones(3).sum() == 3

@@ -46,6 +46,15 @@ for step in range(5):
     optimizer.step()
 hooks.remove()
 net(torch.arange(32))  # no range any more
+with torch.no_grad(), memprof.torch.operators():
+    for step in range(3):
+        net.hidden(torch.zeros(32, 64))
+    try:
+        torch.zeros(2, 3) @ torch.zeros(2, 3)
+    except RuntimeError:
+        pass
+    torch.zeros(5)
+net.hidden(torch.zeros(32, 64))  # no operator any more
 
 ledger = {}
 

@@ -77,8 +77,3 @@ def is_ended():
     """Whether nothing records this process any more, such as after the collector was killed."""
     return not library or library.memprof_hook_device_figures(
         None, ctypes.byref(_Figures()), ctypes.sizeof(_Figures), 0) == _NOT_RECORDED
-
-
-def answers():
-    return bool(library) and library.memprof_hook_device_figures(
-        None, ctypes.byref(_Figures()), ctypes.sizeof(_Figures), 0) == 0

@@ -161,3 +161,9 @@ import json, sys
 odd = json.load(open(sys.argv[1]))
 assert 0 <= odd["planned_bytes"] < 1 << 63 and odd["not_viewed_bytes"] < 0 < odd["unnamed_bytes"], odd
 PY
+
+# What a call takes of the program: less than 2 us, and where nothing records, that of a test of a pointer.
+"$PROGRAMS/name_cost" >cost.txt
+while read -r what ns; do at_most "a $what where nothing records, ns" 50 "$ns"; done <cost.txt
+"$MEMPROF" run -q -o out.db "$PROGRAMS/name_cost" >cost.txt
+while read -r what ns; do at_most "a $what, ns" 2000 "$ns"; done <cost.txt

@@ -20,8 +20,10 @@ class Table:
 
     def __init__(self, text='', data=None, columns=None):
         self.text, self.data, self.columns = text, data if data is not None else {}, columns
-        self.rows = next((self.data[key] for key in ('lines', 'rows', 'names', 'executions', 'totals')
-                          if isinstance(self.data.get(key), list)), [])
+        self.rows = self.data  # of reports that are rows and nothing else, such as --by category
+        if isinstance(self.data, dict):
+            self.rows = next((self.data[key] for key in ('lines', 'rows', 'names', 'executions', 'totals')
+                              if isinstance(self.data.get(key), list)), [])
 
     def __str__(self):
         return self.text
@@ -40,9 +42,10 @@ class Table:
 
     def _repr_html_(self):
         from . import _html
-        if isinstance(self.data.get('lines'), list):
-            return _html.lines(self.data, self.columns)
-        return _html.rows(self.data, self.rows)
+        document = self.data if isinstance(self.data, dict) else {}
+        if isinstance(document.get('lines'), list):
+            return _html.lines(document, self.columns)
+        return _html.rows(document, self.rows)
 
 
 class Page(str):

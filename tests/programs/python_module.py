@@ -117,6 +117,13 @@ table = memprof.lines('load', columns=['allocated_bytes.all.allocated', 'allocat
 assert table.columns == ['alloc_bytes', 'free_count'] and '1.91 MiB' in table._repr_html_(), table
 report = memprof.report(by='line', during='epoch:later', top=5)
 assert report.data['by'] == 'line' and len(report) == 5
+ours = bytearray(700000)  # and a byte behind them
+memprof.name(ours, 'ours', category='cache of ours')
+categories = memprof.report(by='category', at='now')  # whose JSON is rows alone
+assert [row['bytes'] for row in categories if row['category'] == 'cache of ours'] == [700001], categories.rows
+assert 'cache of ours' in categories._repr_html_() and categories.data == categories.rows
+assert len(memprof.report(transfers=True)) == 0
+del ours
 try:
     memprof.report(by='nonsense')
     raise AssertionError('no error')

@@ -43,115 +43,118 @@ _Static_assert(offsetof(struct stub_words, dlopen) == 24 && offsetof(struct stub
                    offsetof(struct stub_words, rax) == 128 && offsetof(struct stub_words, r15) == 240,
                "the numbers above");
 
+#define TEXT(x)  TEXT_(x)
+#define TEXT_(x) #x
+
+/* clang-format off */
 #define RESTORE(name) "mov " WORD(name) ", %" #name "\n"
-#define TEXT(x)       TEXT_(x)
-#define TEXT_(x)      #x
 
 __asm__(
     ".pushsection .rodata\n"
     ".balign 16\n"
-    ".globl stub_code, stub_entry, stub_place, stub_end\n"
+    ".globl stub_code, stub_entry, stub_alone, stub_place, stub_end\n"
     "stub_code:\n"
     ".ascii \"" STUB_NAME "\"\n"
+
     "stub_entry:\n"
     "cld\n"
-    /* no signal handler may leave the calls by longjmp */
-    "mov $14, %eax\n mov $2, %edi\n lea " WORD(
-        all_signals) ", %rsi\n xor %edx, %edx\n mov $8, %r10d\n syscall\n"
-                     "mov $9, %eax\n xor %edi, %edi\n mov $" STACK_BYTES
-                     ", %esi\n mov $3, %edx\n mov $0x4022, %r10d\n mov $-1, %r8\n"
-                     "xor %r9d, %r9d\n syscall\n"
-                     "mov %rax, %rbx\n cmp $-4096, %rax\n ja 4f\n"
-                     "lea " STACK_BYTES
-                     "(%rbx), %r12\n sub " WORD(state_bytes) ", %r12\n and $-64, %r12\n"
-                                                             "mov $-1, %eax\n mov $-1, %edx\n "
-                                                             "xsave64 (%r12)\n"
-                                                             "mov %r12, %rsp\n xor %ebp, %ebp\n"
-                                                             "mov " WORD(
-                                                                 dlopen) ", %rax\n test %rax, "
-                                                                         "%rax\n jz 1f\n"
-                                                                         "mov " WORD(
-                                                                             library) ", %rdi\n mov "
-                                                                                      "$0x1002, "
-                                                                                      "%esi\n call "
-                                                                                      "*%rax\n" /* RTLD_NOW
-                                                                                                   |
-                                                                                                   RTLD_NODELETE
-                                                                                                 */
-                                                                                      "test %rax, "
-                                                                                      "%rax\n jz "
-                                                                                      "3f\n"
-                                                                                      "mov %rax, "
-                                                                                      "%rdi\n "
-                                                                                      "mov " WORD(
-                                                                                          symbol) ", %rsi\n "
-                                                                                                  "mov " WORD(
-                                                                                                      dlsym) ", "
-                                                                                                             "%r"
-                                                                                                             "ax"
-                                                                                                             "\n"
-                                                                                                             " c"
-                                                                                                             "al"
-                                                                                                             "l "
-                                                                                                             "*%"
-                                                                                                             "ra"
-                                                                                                             "x"
-                                                                                                             "\n"
-                                                                                                             "te"
-                                                                                                             "st"
-                                                                                                             " %"
-                                                                                                             "ra"
-                                                                                                             "x,"
-                                                                                                             " %"
-                                                                                                             "ra"
-                                                                                                             "x"
-                                                                                                             "\n"
-                                                                                                             " j"
-                                                                                                             "z "
-                                                                                                             "3f"
-                                                                                                             "\n"
-                                                                                                             " j"
-                                                                                                             "mp"
-                                                                                                             " 2"
-                                                                                                             "f"
-                                                                                                             "\n"
-                                                                                                             "1:"
-                                                                                                             " m"
-                                                                                                             "ov"
-                                                                                                             " " WORD(
-                                                                                                                 function) ", %rax\n"
-                                                                                                                           "2: mov " WORD(argument) ", %rdi\n call *%rax\n"
-                                                                                                                                                    "movslq %eax, %r14\n mov $1, %r13d\n jmp 5f\n"
-                                                                                                                                                    "3: mov " WORD(dlerror) ", %rax\n call *%rax\n mov %rax, %r14\n mov $2, %r13d\n jmp 5f\n"
-                                                                                                                                                                            "4: mov %rax, %r14\n mov $3, %r13d\n jmp 6f\n"
-                                                                                                                                                                            "5: mov $-1, %eax\n mov $-1, %edx\n xrstor64 (%r12)\n"
-                                                                                                                                                                            "mov " WORD(rsp) ", %rsp\n"
-                                                                                                                                                                                             "mov $11, %eax\n mov %rbx, %rdi\n mov $" STACK_BYTES
-                                                                                                                                                                                             ", %esi\n syscall\n"
-                                                                                                                                                                                             "6: mov $" TEXT(STUB_NAPS) ", %r15d\n"
-                                                                                                                                                                                                                        "7: mov $128, %eax\n lea " WORD(no_signals) ", %rdi\n xor %esi, %esi\n lea " WORD(nap) ", %rdx\n mov $8, %r10d\n"
-                                                                                                                                                                                                                                                                                                               "syscall\n dec %r15d\n jnz 7b\n"
-                                                                                                                                                                                                                                                                                                               /* nobody came. Flags by popf from where they can only be read; from then on nothing changes them */
-                                                                                                                                                                                                                                                                                                               "lea " WORD(flags) ", %rsp\n popfq\n mov " WORD(rsp) ", %rsp\n"
-                                                                                                                                                                                                                                                                                                                                                                    "mov $14, %eax\n mov $2, %edi\n lea " WORD(
-                                                                                                                                                                                                                                                                                                                                                                        own_signals) ", %rsi\n mov $0, %edx\n mov $8, %r10d\n syscall\n" RESTORE(rax)
-                                                                                                                                                                                                                                                                                                                                                                        RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                            rbx)
-                                                                                                                                                                                                                                                                                                                                                                            RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                                rcx) RESTORE(rdx) RESTORE(rsi)
-                                                                                                                                                                                                                                                                                                                                                                                RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                                    rdi) RESTORE(rbp) RESTORE(r8)
-                                                                                                                                                                                                                                                                                                                                                                                    RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                                        r9)
-                                                                                                                                                                                                                                                                                                                                                                                        RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                                            r10)
-                                                                                                                                                                                                                                                                                                                                                                                            RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                                                r11) RESTORE(r12) RESTORE(r13)
-                                                                                                                                                                                                                                                                                                                                                                                                RESTORE(
-                                                                                                                                                                                                                                                                                                                                                                                                    r14) RESTORE(r15) "jmp *" WORD(rip) "\n"
-                                                                                                                                                                                                                                                                                                                                                                                                                                        ".balign 16\n"
-                                                                                                                                                                                                                                                                                                                                                                                                                                        "stub_place:\n"
-                                                                                                                                                                                                                                                                                                                                                                                                                                        ".zero 256\n"
-                                                                                                                                                                                                                                                                                                                                                                                                                                        "stub_end:\n"
-                                                                                                                                                                                                                                                                                                                                                                                                                                        ".popsection\n");
+    /* rt_sigprocmask: no signal handler may leave the calls by longjmp */
+    "mov $14, %eax\n"
+    "mov $2, %edi\n"
+    "lea " WORD(all_signals) ", %rsi\n"
+    "xor %edx, %edx\n"
+    "mov $8, %r10d\n"
+    "syscall\n"
+    /* mmap: private, anonymous, without reserve */
+    "mov $9, %eax\n"
+    "xor %edi, %edi\n"
+    "mov $" STACK_BYTES ", %esi\n"
+    "mov $3, %edx\n"
+    "mov $0x4022, %r10d\n"
+    "mov $-1, %r8\n"
+    "xor %r9d, %r9d\n"
+    "syscall\n"
+    "mov %rax, %rbx\n"
+    "cmp $-4096, %rax\n"
+    "ja 4f\n"
+    "lea " STACK_BYTES "(%rbx), %r12\n"
+    "sub " WORD(state_bytes) ", %r12\n"
+    "and $-64, %r12\n"
+    "mov $-1, %eax\n"
+    "mov $-1, %edx\n"
+    "xsave64 (%r12)\n"
+    "mov %r12, %rsp\n"
+    "xor %ebp, %ebp\n"
+
+    "mov " WORD(dlopen) ", %rax\n"
+    "test %rax, %rax\n"
+    "jz 1f\n"
+    "mov " WORD(library) ", %rdi\n"
+    "mov $0x1002, %esi\n" /* RTLD_NOW | RTLD_NODELETE */
+    "call *%rax\n"
+    "test %rax, %rax\n"
+    "jz 3f\n"
+    "mov %rax, %rdi\n"
+    "mov " WORD(symbol) ", %rsi\n"
+    "mov " WORD(dlsym) ", %rax\n"
+    "call *%rax\n"
+    "test %rax, %rax\n"
+    "jz 3f\n"
+    "jmp 2f\n"
+    "1: mov " WORD(function) ", %rax\n"
+    "2: mov " WORD(argument) ", %rdi\n"
+    "call *%rax\n"
+    "movslq %eax, %r14\n"
+    "mov $" TEXT(STUB_CALLED) ", %r13d\n"
+    "jmp 5f\n"
+    "3: mov " WORD(dlerror) ", %rax\n"
+    "call *%rax\n"
+    "mov %rax, %r14\n"
+    "mov $" TEXT(STUB_NOT_LOADED) ", %r13d\n"
+    "jmp 5f\n"
+    "4: mov %rax, %r14\n"
+    "mov $" TEXT(STUB_NO_MEMORY) ", %r13d\n"
+    "jmp 6f\n"
+
+    "5: mov $-1, %eax\n"
+    "mov $-1, %edx\n"
+    "xrstor64 (%r12)\n"
+    "mov " WORD(rsp) ", %rsp\n"
+    /* munmap */
+    "mov $11, %eax\n"
+    "mov %rbx, %rdi\n"
+    "mov $" STACK_BYTES ", %esi\n"
+    "syscall\n"
+    /* rt_sigtimedwait for no signal */
+    "6: mov $" TEXT(STUB_NAPS) ", %r15d\n"
+    "7: mov $128, %eax\n"
+    "lea " WORD(no_signals) ", %rdi\n"
+    "xor %esi, %esi\n"
+    "lea " WORD(nap) ", %rdx\n"
+    "mov $8, %r10d\n"
+    "syscall\n"
+    "dec %r15d\n"
+    "jnz 7b\n"
+
+    /* nobody came. Flags by popf from where they can only be read; from then on nothing changes them */
+    "stub_alone:\n"
+    "lea " WORD(flags) ", %rsp\n"
+    "popfq\n"
+    "mov " WORD(rsp) ", %rsp\n"
+    /* rt_sigprocmask */
+    "mov $14, %eax\n"
+    "mov $2, %edi\n"
+    "lea " WORD(own_signals) ", %rsi\n"
+    "mov $0, %edx\n"
+    "mov $8, %r10d\n"
+    "syscall\n"
+    RESTORE(rax) RESTORE(rbx) RESTORE(rcx) RESTORE(rdx) RESTORE(rsi) RESTORE(rdi) RESTORE(rbp)
+    RESTORE(r8) RESTORE(r9) RESTORE(r10) RESTORE(r11) RESTORE(r12) RESTORE(r13) RESTORE(r14) RESTORE(r15)
+    "jmp *" WORD(rip) "\n"
+    ".balign 16\n"
+    "stub_place:\n"
+    ".zero 256\n"
+    "stub_end:\n"
+    ".popsection\n");
+/* clang-format on */
 _Static_assert(sizeof(struct stub_words) <= 256, "its words have their room");

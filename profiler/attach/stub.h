@@ -19,13 +19,15 @@ struct stub_words {
     uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15;
 };
 
-/* The code, position-independent, and where in it it begins and has its words. At its start is a text by which one that
- * was left behind is known. */
-extern const char stub_code[], stub_entry[], stub_place[], stub_end[];
+/* The code, position-independent, and where in it it begins, goes on without us, and has its words. At its start is a
+ * text by which one that was left behind is known. */
+extern const char stub_code[], stub_entry[], stub_alone[], stub_place[], stub_end[];
 #define STUB_NAME "memprof's attach"
 
 /* In r13 while the code waits, having put all back but the registers: */
-enum stub_state { STUB_CALLED = 1, STUB_NOT_LOADED = 2, STUB_NO_MEMORY = 3 };
+#define STUB_CALLED     1
+#define STUB_NOT_LOADED 2
+#define STUB_NO_MEMORY  3
 /* r14: what the function returned; the address of dlerror's text, or 0; the error. It waits so long for whoever put it
  * there to restore the registers, which is the better way: the kernel then restarts an interrupted call as it should.
  */

@@ -41,6 +41,12 @@ uint64_t remote_symbol(const struct remote *r, const struct remote_object *o, co
 /* The first object that defines it; NULL: none. */
 const struct remote_object *remote_owner(const struct remote *r, const char *name);
 
+/* Of the page that its code ends in. */
+static inline uint64_t remote_code_page_end(const struct remote_object *o)
+{
+    return (o->code_end + 4095) & ~4095ul;
+}
+
 static inline int remote_holds(const struct remote_object *o, uint64_t pc)
 {
     return o && pc >= o->start && pc < o->end;

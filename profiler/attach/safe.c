@@ -94,10 +94,19 @@ static int is_libc(const struct safe *s, unsigned frame)
     return frame < s->frame_count && remote_holds(s->target->libc, s->frames[frame]);
 }
 
+/* In the rest of the page behind an object's code, where code of one of us may lie that was killed. */
+static int is_behind_code(const struct remote *r, uint64_t pc)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (pc >= r->objects[i].code_end && pc < remote_code_page_end(&r->objects[i]))
+            return 1;
+    return 0;
+}
+
 static int is_frame_safe(const struct safe *s, uint64_t pc)
 {
     const struct target *t = s->target;
-    return !remote_holds(t->loader, pc) && !remote_holds(t->library, pc) &&
+    return !is_behind_code(&t->remote, pc) && !remote_holds(t->loader, pc) && !remote_holds(t->library, pc) &&
            (t->allocator == t->libc || !remote_holds(t->allocator, pc)) && !is_in(&s->exit, 1, pc);
 }
 

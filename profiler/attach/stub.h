@@ -17,6 +17,7 @@ struct stub_words {
     uint64_t nap[2];                               /* a timespec */
     uint64_t flags, rip, rsp;                      /* from here on: the thread's registers */
     uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15;
+    uint64_t tid; /* of the thread that runs it */
 };
 
 /* The code, position-independent, and where in it it begins, goes on without us, and has its words. At its start is a

@@ -68,20 +68,29 @@ static int pass_on(struct thread *t)
     return ptrace(PTRACE_CONT, t->tid, 0, number) ? -errno : 0;
 }
 
-int thread_look(struct thread *t)
+/* What take_status says of it, if there is something. */
+static int look(struct thread *t)
 {
     int status;
     pid_t pid = waitpid(t->tid, &status, __WALL | WNOHANG);
     if (pid == 0)
         return 0;
-    if (pid < 0) {
-        t->is_gone = 1;
-        return -ESRCH;
-    }
-    int rc = take_status(t, status);
-    if (rc == 1)
-        return thread_go(t);
-    return rc;
+    if (pid > 0)
+        return take_status(t, status);
+    t->is_gone = 1;
+    return -ESRCH;
+}
+
+int thread_look(struct thread *t)
+{
+    int rc = look(t);
+    return rc == 1 ? thread_go(t) : rc;
+}
+
+int thread_look_other(struct thread *t)
+{
+    int rc = t->is_gone ? -ESRCH : thread_look(t);
+    return rc == -EFAULT ? pass_on(t) : rc;
 }
 
 static int read_state(struct thread *t)
@@ -98,25 +107,19 @@ static int read_state(struct thread *t)
 int thread_stop(struct thread *t)
 {
     const uint64_t end_ns = monotonic_ns() + STOP_NS;
-    int status, rc;
     if (t->is_gone)
         return -ESRCH;
     if (!t->is_stopped && ptrace(PTRACE_INTERRUPT, t->tid, 0, 0))
         return -errno;
     while (!t->is_stopped) {
-        pid_t pid = waitpid(t->tid, &status, __WALL | WNOHANG);
-        if (pid < 0) {
-            t->is_gone = 1;
-            return -ESRCH;
-        }
-        rc = pid ? take_status(t, status) : 0;
+        int rc = look(t);
         if (rc == -EFAULT) /* the program's own fault, for its own handler */
             rc = pass_on(t);
         if (rc < 0)
             return rc;
-        if (pid == 0 && monotonic_ns() > end_ns)
+        if (rc == 0 && monotonic_ns() > end_ns)
             return -ETIMEDOUT;
-        if (pid == 0)
+        if (rc == 0)
             nanosleep(&(struct timespec){0, NAP_NS}, NULL);
     }
     return read_state(t);
@@ -135,10 +138,8 @@ int thread_go_with(struct thread *t, const struct user_regs_struct *r)
 
 void thread_release(struct thread *t)
 {
-    if (t->is_gone)
+    if (t->is_gone || (!t->is_stopped && thread_stop(t)))
         return;
-    if (!t->is_stopped && thread_stop(t))
-        return; /* the kernel does it as this process ends */
     ptrace(PTRACE_DETACH, t->tid, 0, 0);
     t->is_gone = 1;
 }
@@ -156,22 +157,36 @@ int thread_waits_at(const struct thread *t, uint64_t address)
            number == SYS_rt_sigtimedwait && time == address;
 }
 
+/* A line of /proc/TID/status that is a mask of signals. 0: it cannot be read. */
+static int status_mask(const struct thread *t, const char *format, uint64_t *mask)
+{
+    char path[64], line[128];
+    unsigned long long value;
+    int is_found = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)t->tid);
+    FILE *file = fopen(path, "re");
+    while (file && !is_found && fgets(line, sizeof line, file))
+        is_found = sscanf(line, format, &value) == 1;
+    if (file)
+        fclose(file);
+    if (is_found)
+        *mask = value;
+    return is_found;
+}
+
+int thread_blocks(const struct thread *t, uint64_t *signals)
+{
+    return status_mask(t, "SigBlk: %llx", signals);
+}
+
 /* epoll_wait ends with EINTR for a stop, too, of which the program knows nothing: it goes on where nothing has come. */
 static void hide_stop(const struct thread *t, struct user_regs_struct *r)
 {
-    char path[64], line[128];
-    unsigned long long pending = 0, mask;
+    uint64_t own, all;
     if ((long)r->rax != -EINTR || ((long)r->orig_rax != SYS_epoll_wait && (long)r->orig_rax != SYS_epoll_pwait))
         return;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)t->tid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "SigPnd: %llx", &mask) == 1 || sscanf(line, "ShdPnd: %llx", &mask) == 1)
-            pending |= mask;
-    if (file && !(pending & ~t->signals)) /* else it shall see it */
-        r->rax = (unsigned long long)RESTART_NOHAND;
-    if (file)
-        fclose(file);
+    if (status_mask(t, "SigPnd: %llx", &own) && status_mask(t, "ShdPnd: %llx", &all) && !((own | all) & ~t->signals))
+        r->rax = (unsigned long long)RESTART_NOHAND; /* else it shall see it */
 }
 
 int thread_put_back(struct thread *t)

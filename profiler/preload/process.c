@@ -50,8 +50,6 @@ void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
         COUNT(own_new, 1);
     record_heap_start();
     uint32_t on = pause_start(gate_guard());
-    if (on == GATE_OPEN && process.joined > 1)
-        on = GATE_AGAIN;
     process.state = PROCESS_ON;
     __atomic_store_n(&gate.on, on, __ATOMIC_RELEASE);
 }

@@ -97,6 +97,8 @@ static inline uint64_t clock_ordered(void)
 /* The state of its gate where nothing is the matter. */
 static inline uint32_t gate_open(void)
 {
+    if (unlikely(process.joined > 1))
+        return GATE_AGAIN;
     return unlikely(thin.is_on) ? GATE_THINNED : GATE_OPEN;
 }
 

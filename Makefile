@@ -101,6 +101,10 @@ $(BUILD)/obj/common/build.o: common/build.c $(BUILD)/flags $(BUILD)/flags.build
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
 
+$(BUILD)/pic/profiler/preload/version.o: profiler/preload/version.c $(BUILD)/flags $(BUILD)/flags.build
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) $(CONFIG) -MMD -MP -c $< -o $@
+
 $(BUILD)/pic/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PRELOAD_FLAGS) $(PRELOAD_ONLY_FLAGS) -MMD -MP -c $< -o $@

@@ -76,6 +76,12 @@ enum wire_reach {
     WIRE_REACH_APART,      /* its environment says that it is no part of the recording: an empty WIRE_ENV_SESSION */
 };
 
+/* Which memprof a libmemprof.so is of. */
+struct wire_library {
+    uint32_t wire_version; /* of what it shares with a collector: WIRE_VERSION */
+    char version[28];      /* NUL-terminated */
+};
+
 struct wire_control {
     uint64_t magic;
     uint32_t version;

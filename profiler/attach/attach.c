@@ -36,7 +36,7 @@ static int joined(pid_t pid, int result, struct error *err)
         return error_set(err, ESRCH, "%d: it cannot open the shared memory of this memprof, or that has ended",
                          (int)pid);
     case -EEXIST:
-        return error_set(err, EEXIST, "%d: libmemprof.so was preloaded into it; it cannot be attached to", (int)pid);
+        return error_set(err, EINVAL, "%d: libmemprof.so was preloaded into it; it cannot be attached to", (int)pid);
     default:
         return error_set(err, EAGAIN, "%d: it could not join the recording (%d)", (int)pid, result);
     }
@@ -64,13 +64,21 @@ static int send_in(pid_t pid, int its, int fd)
     return rc;
 }
 
+/* Which function is called: of the library that is in it already, or else of the one at this path. */
+static void choose(const struct target *t, struct inject_call *call, const char *library, const char *symbol)
+{
+    call->library = t->library ? NULL : library;
+    call->symbol = symbol;
+    call->function = t->library ? remote_symbol(&t->remote, t->library, symbol, NULL) : 0;
+}
+
 /* The session of another user, such as root's for a server's worker: the process may not open it by its path, so it is
  * given the descriptor. */
 static int put_in_by_door(struct target *t, struct inject_call *call, const char *session, int *result,
                           struct error *err)
 {
     int its = 0, fd, rc;
-    call->symbol = HOOK_DOOR;
+    choose(t, call, call->library, HOOK_DOOR);
     call->argument = "";
     rc = inject(t, call, &its, err);
     if (rc || its < 0) {
@@ -83,17 +91,18 @@ static int put_in_by_door(struct target *t, struct inject_call *call, const char
         close(fd);
     if (*result) /* the pair is closed by the next call, if there is one */
         return 0;
-    call->symbol = HOOK_ATTACH;
+    choose(t, call, call->library, HOOK_ATTACH);
     return inject(t, call, result, err);
 }
 
 static int put_in(pid_t pid, const char *library, const char *session, struct error *err)
 {
     struct target t;
-    struct inject_call call = {.library = library, .symbol = HOOK_ATTACH, .argument = session};
+    struct inject_call call = {.argument = session};
     int result = 0, rc = target_open(&t, pid, library, err);
     if (rc)
         return rc;
+    choose(&t, &call, library, HOOK_ATTACH);
     rc = inject(&t, &call, &result, err);
     if (rc == 0 && result == -ESRCH)
         rc = put_in_by_door(&t, &call, session, &result, err);

@@ -1,6 +1,7 @@
 #include "target.h"
 
 #include "../../common/io.h"
+#include "../wire.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -216,6 +217,22 @@ int target_refresh(struct target *t)
     return rc ? rc : find_parts(t, &unused);
 }
 
+/* A library that came once stays: one of another version cannot join our recording. */
+static int check_library(const struct target *t, struct error *err)
+{
+    struct wire_library its = {0};
+    uint64_t at = t->library ? remote_symbol(&t->remote, t->library, "memprof_hook_version", NULL) : 0;
+    int is_known = at && remote_read(t->pid, at, &its, sizeof its);
+    if (!t->library || (is_known && its.wire_version == WIRE_VERSION))
+        return 0;
+    its.version[sizeof its.version - 1] = 0;
+    return error_set(err, EINVAL,
+                     "%d: the library of %s memprof%s%s is in it already (%s), and stays until it ends; attach with "
+                     "that memprof, or start the process anew",
+                     (int)t->pid, is_known ? "another" : "an older", is_known ? ", " : "", its.version,
+                     t->library->name);
+}
+
 int target_open(struct target *t, pid_t pid, const char *library, struct error *err)
 {
     *t = (struct target){.pid = pid};
@@ -238,6 +255,8 @@ int target_open(struct target *t, pid_t pid, const char *library, struct error *
                        (int)pid);
     if (rc == 0)
         rc = find_parts(t, err);
+    if (rc == 0 && library)
+        rc = check_library(t, err);
     if (rc)
         target_close(t);
     return rc;

@@ -39,33 +39,56 @@ static long long status_number(const char *status, const char *name)
     return line ? strtoll(line + strlen(name), NULL, 10) : -1;
 }
 
-int target_refused(pid_t pid, struct error *err)
+static char read_digit(const char *path)
 {
-    char status[STATUS_BYTES] = "", scope[8] = "";
-    int fd = open(PTRACE_SCOPE, O_RDONLY | O_CLOEXEC), tracer;
+    char text[8] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        io_read(fd, scope, sizeof scope - 1);
+        io_read(fd, text, sizeof text - 1);
         close(fd);
     }
-    read_text(pid, "status", status, sizeof status);
-    tracer = (int)status_number(status, "\nTracerPid:\t");
-    long long uid = status_number(status, "\nUid:\t");
-    if (tracer > 0)
+    return *text;
+}
+
+int target_refusal(const struct target_refusal *r, struct error *err)
+{
+    const int pid = (int)r->pid;
+    const char scope = read_digit(r->scope_path);
+    if (r->tracer > 0)
         return error_set(err, EBUSY,
-                         "%d: process %d traces it (a debugger, or another memprof that attaches); end that first",
-                         (int)pid, tracer);
-    if (uid >= 0 && geteuid() != 0 && uid != (long long)geteuid())
-        return error_set(err, EPERM, "%d: a process of another user; attach as that user, or as root", (int)pid);
-    if (*scope == '3')
+                         "%d: process %d traces it (a debugger, or another memprof that attaches); end that first", pid,
+                         (int)r->tracer);
+    if (scope == '3')
         return error_set(err, EPERM,
-                         "%d: this machine lets nobody trace (%s is 3); start the program with 'memprof run'", (int)pid,
-                         PTRACE_SCOPE);
-    if (*scope && *scope != '0')
-        return error_set(err, EPERM, "%d: not allowed to trace it (%s is %c); attach as root, or set that to 0",
-                         (int)pid, PTRACE_SCOPE, *scope);
+                         "%d: this machine lets nobody trace (%s is 3, until it starts anew); start the program with "
+                         "'memprof run'",
+                         pid, r->scope_path);
+    if (r->own_uid == 0)
+        return error_set(err, EPERM,
+                         "%d: not allowed to trace it, though root: in a container it needs the capability SYS_PTRACE",
+                         pid);
+    if (r->uid >= 0 && r->uid != (long long)r->own_uid)
+        return error_set(err, EPERM, "%d: a process of another user; attach as %s", pid,
+                         scope == '0' || !scope ? "that user, or as root" : "root");
+    if (scope && scope != '0')
+        return error_set(err, EPERM, "%d: not allowed to trace it (%s is %c); attach as root, or set that to 0", pid,
+                         r->scope_path, scope);
     return error_set(err, EPERM,
-                     "%d: not allowed to trace it; attach as root, in a container with the capability SYS_PTRACE",
-                     (int)pid);
+                     "%d: not allowed to trace it; attach as root, in a container with the capability SYS_PTRACE "
+                     "given to that",
+                     pid);
+}
+
+int target_refused(pid_t pid, struct error *err)
+{
+    char status[STATUS_BYTES] = "";
+    read_text(pid, "status", status, sizeof status);
+    return target_refusal(&(struct target_refusal){.pid = pid,
+                                                   .tracer = (pid_t)status_number(status, "\nTracerPid:\t"),
+                                                   .uid = status_number(status, "\nUid:\t"),
+                                                   .own_uid = geteuid(),
+                                                   .scope_path = PTRACE_SCOPE},
+                          err);
 }
 
 static int check_status(pid_t pid, struct error *err)

@@ -25,4 +25,13 @@ int target_refresh(struct target *t);
 /* Why a process could not be traced, for -EPERM. */
 int target_refused(pid_t pid, struct error *err);
 
+/* The same of what is known of it. */
+struct target_refusal {
+    pid_t pid, tracer;      /* tracer: who traces it; 0: nobody */
+    long long uid;          /* its own; -1: not known */
+    uid_t own_uid;          /* ours */
+    const char *scope_path; /* Yama's file; it may be missing */
+};
+int target_refusal(const struct target_refusal *r, struct error *err);
+
 #endif

@@ -5,6 +5,8 @@ need python3 readelf
     skip "this user may not trace"
 . "$ROOT/tests/e2e/attach.inc"
 
+has_more() { [ "$(value "SELECT value FROM meta WHERE key = 'event_count'")" -gt "$before" ]; }
+
 start_target "$PROGRAMS/attach_life"
 for time in 1 2; do
     attach_to "$target"
@@ -15,7 +17,7 @@ for time in 1 2; do
     equal "the library" "loaded 104950" "$(ask "load $PWD/late$time.so")"
     "$MEMPROF" resume "$target" || fail "resume failed"
     before=$(value "SELECT value FROM meta WHERE key = 'event_count'")
-    until_true "it is recorded again" eval '[ "$(value "SELECT value FROM meta WHERE key = '\''event_count'\''")" -gt $before ]'
+    until_true "it is recorded again" has_more
     "$MEMPROF" detach "$target" || fail "detach failed"
     wait $collector || fail "attach ended with $?"
     equal "recording $time: stacks with the library's code" 0 \

@@ -12,7 +12,7 @@ refused() {
     start_target "$PROGRAMS/attach_life"
     equal "the library" "loaded 100" "$(ask "load $PWD/other/libmemprof.so")"
     slots slots.before >/dev/null
-    bad 1 "$target: the library of $1 is in it already ($PWD/other/libmemprof.so), and stays until it ends; attach with that memprof, or start the process anew" \
+    bad 1 "$target: the library of $1 is in it already ($PWD/other/libmemprof.so), and stays until it ends; attach" \
         attach "$target"
     slots slots.after >/dev/null
     cmp slots.before slots.after || fail "slots differ from before"

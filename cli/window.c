@@ -9,6 +9,7 @@
 #include "../report/query/device.h"
 #include "../report/query/marks.h"
 #include "../report/query/merged.h"
+#include "../report/query/rotated_part.h"
 #include "../report/text/report.h"
 
 #include <errno.h>
@@ -103,6 +104,14 @@ static char *given_options(const struct arguments *a)
     return buf_take(&text);
 }
 
+/* Of ranges that had begun before a rotated recording's part, what is in it. */
+static void clip(struct window_range *ranges, size_t count, int64_t first_ns)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ranges[i].from_ns < first_ns && ranges[i].to_ns > first_ns)
+            ranges[i].from_ns = first_ns;
+}
+
 /* All executions of a range together. */
 static int open_every(const struct arguments *a, sqlite3 *db, struct cli_window *w, struct error *err)
 {
@@ -114,6 +123,7 @@ static int open_every(const struct arguments *a, sqlite3 *db, struct cli_window 
     w->name = xstrdup(a->value[OPTION_every]);
     w->lens = (struct lens_window){
         .ranges = w->ranges, .count = window_unite(w->ranges, e.count), .name = w->name, .of = e.count};
+    clip(w->ranges, w->lens.count, rotated_part(db).start_ns);
     executions_free(&e);
     return rc;
 }
@@ -121,7 +131,8 @@ static int open_every(const struct arguments *a, sqlite3 *db, struct cli_window 
 int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options *lens, struct cli_window *w,
                     struct error *err)
 {
-    struct window_range range = {0, WINDOW_END};
+    const int64_t first_ns = rotated_part(db).start_ns;
+    struct window_range range = {first_ns, WINDOW_END};
     struct marks_found found = {0};
     int rc = 0;
     *w = (struct cli_window){.ranges = NULL};
@@ -142,6 +153,7 @@ int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options 
         return error_set(err, EINVAL, "--during is a window of its own; leave out --from and --to");
     if (a->given[OPTION_during]) {
         rc = marks_find_ranges(db, a->value[OPTION_during], &found, err);
+        clip(found.ranges, found.count, first_ns);
         w->ranges = found.ranges;
         w->name = found.name;
         w->lens = (struct lens_window){
@@ -158,7 +170,7 @@ int cli_window_open(const struct arguments *a, sqlite3 *db, struct lens_options 
         w->lens = (struct lens_window){.ranges = w->ranges, .count = 1};
     }
     w->lens.options = w->options = given_options(a);
-    int is_whole = w->lens.count == 1 && w->ranges->from_ns == 0 && w->ranges->to_ns == WINDOW_END;
+    int is_whole = w->lens.count == 1 && w->ranges->from_ns == first_ns && w->ranges->to_ns == WINDOW_END;
     if (rc == 0 && !is_whole)
         lens->window = &w->lens;
     return rc;

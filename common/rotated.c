@@ -36,6 +36,7 @@ int rotated_drop(sqlite3 *db, struct error *err)
         "DELETE FROM oom WHERE time_ns < " START ";"
         "DELETE FROM unmatched_free WHERE time_ns < " START ";"
         "DELETE FROM device_sample WHERE time_ns < " START ";"
+        "UPDATE meta SET value = 'last' WHERE key = 'events_kept' AND value = 'all';"
         "DELETE FROM meta WHERE key = 'rotating'";
     return db_exec(db, sql, err);
 }

@@ -131,7 +131,7 @@ const app = {
       return { moment: 'peak', device: this.device, shown: p ? { at: p.time } : null };
     }
     if (w.end) return { moment: 'end', device: this.device, shown: { at: timeline.whole } };
-    if (w.run) return { moment: 'run', device: this.device, shown: { from: 0, to: timeline.whole } };
+    if (w.run) return { moment: 'run', device: this.device, shown: { from: timeline.begin, to: timeline.whole } };
     if (w.at !== undefined) {
       const i = model.instantBefore(w.at);
       return { moment: 'instant', device: this.device, instant: i, asked: w.at, shown: { at: w.at } };
@@ -231,7 +231,7 @@ const app = {
 
   /* What an address asks for; null where it names a section, or nothing. */
   asked() {
-    const parts = new URLSearchParams(location.hash.slice(1)), ns = (key) => Math.max(0, Math.min(timeline.whole, Number(parts.get(key))));
+    const parts = new URLSearchParams(location.hash.slice(1)), ns = (key) => timeline.within(Number(parts.get(key)));
     if (!['device', 'at', 'time', 'from', 'line'].some((key) => parts.has(key))) return null;
     const named = model.deviceIndex(parts.get('device')), kind = model.m.kinds.indexOf(parts.get('kind')), line = parts.has('line') ? Number(parts.get('line')) : -1;
     const out = { device: named < 0 ? this.device : named, kind }, isTime = (key) => parts.has(key) && Number.isFinite(Number(parts.get(key)));
@@ -251,7 +251,7 @@ const app = {
     if (asked.line >= 0) byId('holders').scrollIntoView();
     else if (isLink) {
       const shown = this.selection.shown, at = shown && this.selection.moment !== 'end' ? shown.at : undefined;
-      if (at !== undefined) timeline.show(at - timeline.whole / 20, at + timeline.whole / 20);
+      if (at !== undefined) timeline.show(at - timeline.length() / 20, at + timeline.length() / 20);
       byId(this.failureAt(this.device, at) ? 'failures' : 'timeline').scrollIntoView();
     }
     return true;

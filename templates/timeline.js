@@ -9,11 +9,12 @@ const SERIES = [
 ];
 
 const timeline = {
-  panels: [], view: { from: 0, to: 1 }, cursor: null, tool: 'select', morePeaks: false, drag: null, whole: 1, pointers: new Map(),
+  panels: [], view: { from: 0, to: 1 }, cursor: null, tool: 'select', morePeaks: false, drag: null, begin: 0, whole: 1, pointers: new Map(),
 
   start(onSelect) {
-    this.whole = Math.max(1, model.core.duration_ns);
-    this.view = { from: 0, to: this.whole };
+    this.begin = model.core.begin_ns; /* of a part of a rotated recording; its times are those of the run */
+    this.whole = Math.max(this.begin + 1, model.core.duration_ns);
+    this.view = { from: this.begin, to: this.whole };
     this.onSelect = onSelect;
     /* the device that the page opens on comes first */
     const isFirst = (p) => model.deviceIndex(p.device) === model.core.open_device ? 0 : 1, shown = model.timeline.filter((p) => p.count).sort((a, b) => isFirst(a) - isFirst(b));
@@ -25,11 +26,14 @@ const timeline = {
     for (const b of document.querySelectorAll('[data-tool]')) b.addEventListener('click', () => this.setTool(b.dataset.tool));
     byId('zoom-in').addEventListener('click', () => this.zoom(0.5));
     byId('zoom-out').addEventListener('click', () => this.zoom(2));
-    byId('zoom-reset').addEventListener('click', () => this.show(0, this.whole));
+    byId('zoom-reset').addEventListener('click', () => this.show(this.begin, this.whole));
     byId('zoom-selection').addEventListener('click', () => { const s = app.selection; if (s.shown) this.show(s.shown.from, s.shown.to); });
     byId('more-peaks').addEventListener('change', (e) => { this.morePeaks = e.target.checked; redraw(); });
     this.fillTable();
   },
+
+  length() { return this.whole - this.begin; },
+  within(ns) { return Math.max(this.begin, Math.min(this.whole, ns)); },
 
   setTool(tool) {
     this.tool = tool;
@@ -84,7 +88,7 @@ const timeline = {
 
   describe(panel) {
     const active = model.peak(panel.device, 'active'), reserved = model.peak(panel.device, 'reserved'), t = model.total(panel.device, 'all');
-    let text = 'Memory of ' + panel.pyramid.device + ' over ' + instant(this.whole) + '.';
+    let text = 'Memory of ' + panel.pyramid.device + ' over ' + instant(this.length()) + '.';
     if (active) text += ' Peak of active bytes ' + bytes(active.value) + ' at ' + instant(active.time) + '.';
     if (reserved && reserved.value) text += ' Peak of reserved bytes ' + model.reservedText(panel.device, reserved.value) + ' at ' + instant(reserved.time) + '.';
     if (t) text += ' At the end ' + bytes(t.end_active_bytes) + '.';
@@ -385,7 +389,7 @@ const timeline = {
   },
 
   drawOverview(c, w, h) {
-    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, x = (ns) => Math.max(plot.x, Math.min(plot.x + plot.w, plot.x + ns / this.whole * plot.w));
+    const plot = { x: 70, y: 4, w: Math.max(20, w - 82), h: h - 8 }, x = (ns) => Math.max(plot.x, Math.min(plot.x + plot.w, plot.x + (ns - this.begin) / this.length() * plot.w));
     const shown = this.overviewed().map(([p, color]) => {
       let level = 0;
       while (level + 1 < p.levels.length && p.levels[level].start.length > plot.w) level++;
@@ -421,20 +425,20 @@ const timeline = {
     c.font = '11px ' + FONT;
     c.textAlign = 'right';
     c.textBaseline = 'middle';
-    c.fillText('whole run', plot.x - 6, h / 2);
+    c.fillText(this.begin ? 'whole part' : 'whole run', plot.x - 6, h / 2);
   },
 
   bindOverview(canvas) {
     const ns = (e) => {
       const box = canvas.getBoundingClientRect();
-      return Math.max(0, Math.min(this.whole, (e.clientX - box.left - 70) / Math.max(20, box.width - 82) * this.whole));
+      return this.within(this.begin + (e.clientX - box.left - 70) / Math.max(20, box.width - 82) * this.length());
     };
     let drag = null;
     canvas.addEventListener('pointerdown', (e) => {
-      const t = ns(e), grip = this.whole * 8 / Math.max(20, canvas.getBoundingClientRect().width - 82), v = this.view;
+      const t = ns(e), grip = this.length() * 8 / Math.max(20, canvas.getBoundingClientRect().width - 82), v = this.view;
       if (Math.abs(t - v.from) < grip) drag = { fixed: v.to };
       else if (Math.abs(t - v.to) < grip) drag = { fixed: v.from };
-      else if (t > v.from && t < v.to && v.to - v.from < this.whole) drag = { move: t, from: v.from, to: v.to };
+      else if (t > v.from && t < v.to && v.to - v.from < this.length()) drag = { move: t, from: v.from, to: v.to };
       else drag = { fixed: t };
       canvas.setPointerCapture(e.pointerId);
     });
@@ -442,21 +446,21 @@ const timeline = {
       if (!drag) return;
       const t = ns(e);
       if (drag.move !== undefined) this.show(drag.from + t - drag.move, drag.to + t - drag.move);
-      else if (Math.abs(t - drag.fixed) > this.whole / 1000) this.show(Math.min(t, drag.fixed), Math.max(t, drag.fixed));
+      else if (Math.abs(t - drag.fixed) > this.length() / 1000) this.show(Math.min(t, drag.fixed), Math.max(t, drag.fixed));
     });
     canvas.addEventListener('pointerup', () => { drag = null; });
-    canvas.addEventListener('dblclick', () => this.show(0, this.whole));
+    canvas.addEventListener('dblclick', () => this.show(this.begin, this.whole));
     canvas.addEventListener('keydown', (e) => this.key(e, null));
   },
 
   /* Shows a part of the run; its length stays when it meets an end. */
   show(from, to) {
-    const least = Math.min(this.whole, 1000), span = Math.max(least, Math.min(this.whole, to - from));
-    from = Math.max(0, Math.min(this.whole - span, from + (to - from - span) / 2));
+    const least = Math.min(this.length(), 1000), span = Math.max(least, Math.min(this.length(), to - from));
+    from = Math.max(this.begin, Math.min(this.whole - span, from + (to - from - span) / 2));
     this.view.from = from;
     this.view.to = from + span;
     const o = byId('overview');
-    o.setAttribute('aria-valuemin', '0');
+    o.setAttribute('aria-valuemin', String(this.begin / 1e9));
     o.setAttribute('aria-valuemax', String(this.whole / 1e9));
     o.setAttribute('aria-valuenow', String(from / 1e9));
     o.setAttribute('aria-valuetext', instant(from) + ' to ' + instant(this.view.to));
@@ -475,7 +479,7 @@ const timeline = {
     const time = (e) => Math.max(this.view.from, Math.min(this.view.to, this.timeOf(plot(), x(e))));
     canvas.addEventListener('wheel', (e) => {
       if (!e.ctrlKey && document.activeElement !== canvas) return; /* whoever only scrolls past does not mean the chart */
-      const whole = this.view.to - this.view.from >= this.whole;
+      const whole = this.view.to - this.view.from >= this.length();
       if (whole && e.deltaY > 0 && !e.deltaX) return; /* nothing to zoom out of: the document scrolls */
       e.preventDefault();
       if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
@@ -520,7 +524,7 @@ const timeline = {
     canvas.addEventListener('pointerup', up);
     canvas.addEventListener('pointercancel', up);
     canvas.addEventListener('pointerleave', () => { if (!this.drag) { this.cursor = null; redraw(); } });
-    canvas.addEventListener('dblclick', () => this.show(0, this.whole));
+    canvas.addEventListener('dblclick', () => this.show(this.begin, this.whole));
     canvas.addEventListener('keydown', (e) => this.key(e, panel));
     canvas.addEventListener('blur', () => { this.cursor = null; redraw(); });
   },
@@ -545,7 +549,7 @@ const timeline = {
         if (near(model.instants.time[i]) && model.instants.flags[i] & 31 && (best < 0 || Math.abs(model.instants.time[i] - at) < Math.abs(model.instants.time[best] - at))) best = i;
       if (best >= 0) at = model.instants.time[best];
     }
-    this.onSelect({ device: panel.device, at: Math.max(0, Math.min(this.whole, at)) });
+    this.onSelect({ device: panel.device, at: this.within(at) });
   },
 
   key(e, panel) {
@@ -555,11 +559,11 @@ const timeline = {
     if (by && (e.shiftKey || !panel)) this.show(this.view.from + by * span / 10, this.view.to + by * span / 10);
     else if (by) {
       const now = this.cursor === null ? this.view.from + span / 2 : this.cursor;
-      this.cursor = Math.max(0, Math.min(this.whole, now + by * step));
+      this.cursor = this.within(now + by * step);
       if (this.cursor < this.view.from || this.cursor > this.view.to) this.show(this.cursor - span / 2, this.cursor + span / 2);
     } else if (e.key === '+' || e.key === '=') this.zoom(0.5);
     else if (e.key === '-') this.zoom(2);
-    else if (e.key === '0') this.show(0, this.whole);
+    else if (e.key === '0') this.show(this.begin, this.whole);
     else if (e.key === 'Home') this.cursor = this.view.from;
     else if (e.key === 'End') this.cursor = this.view.to;
     else if (e.key === 'p' && panel) this.onSelect({ device: panel.device, peak: true });
@@ -573,7 +577,7 @@ const timeline = {
   fillTable() {
     const rows = [], n = 20;
     for (let k = 0; k <= n; k++) {
-      const t = this.whole * k / n;
+      const t = this.begin + this.length() * k / n;
       rows.push(el('tr', {}, el('td', {}, instant(t)), el('td', {}, wallClock(model.core.start_unix_us, t)),
         this.panels.flatMap((p) => [el('td', {}, bytes(this.valueAt(p.pyramid, 'active', t))), el('td', {}, bytes(this.valueAt(p.pyramid, 'reserved', t))),
           el('td', {}, bytes(this.valueAt(p.pyramid, 'rss', t)))])));

@@ -326,7 +326,6 @@ int rotate_settle(struct rotation *r, int waits)
         int64_t before = used_bytes(r);
         account_drop_before(r->account, r->next_chunk);
         rc = rotated_drop(store_db(r->store), &r->err);
-        store_meta_text(r->store, "events_kept", "last");
         r->since_bytes = r->begin_bytes - (before - used_bytes(r));
     }
     return rc == 0;

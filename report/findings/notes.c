@@ -7,6 +7,7 @@
 #include "../print/table.h"
 #include "../query/ending.h"
 #include "../query/merged.h"
+#include "../query/rotated_part.h"
 #include "../query/rows.h"
 
 #include <stdlib.h>
@@ -396,6 +397,15 @@ static void add_attached(sqlite3 *db, void (*add)(void *context, enum note_kind 
     buf_free(&text);
 }
 
+static void add_part(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    struct buf text = BUF(1024);
+    rotated_part_explain(db, &text);
+    if (text.length)
+        add(context, NOTE_ABOUT, buf_text(&text));
+    buf_free(&text);
+}
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *running = ending_running_text(db);
@@ -420,6 +430,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         add(context, NOTE_ABOUT, buf_text(&text));
         buf_free(&text);
     }
+    add_part(db, add, context);
     add_window(db, add, context);
     add_sampled(db, add, context);
     add_left_out(db, add, context);

@@ -6,6 +6,7 @@
 #include "../query/estimate.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
+#include "../query/rotated_part.h"
 #include "../query/short_name.h"
 #include "page_categories.h"
 #include "page_file.h"
@@ -171,6 +172,7 @@ static int write_page(void *of, FILE *out, struct error *err)
     sqlite3 *db = w->db;
     struct page page = {.db = db, .options = w->options, .err = err};
     page.duration_ns = ending_duration_ns(db, 1);
+    page.begin_ns = rotated_part(db).start_ns;
     page.start_unix_ns = db_meta_int(db, "start_unix_ns", 0);
     /* one snapshot, of a file that may still be written to */
     int begun = sqlite3_get_autocommit(db) && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;

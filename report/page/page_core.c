@@ -210,6 +210,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     };
     pack_open(pack, NULL, '{');
     pack_int(pack, "duration_ns", page->duration_ns);
+    pack_int(pack, "begin_ns", page->begin_ns);
     pack_int(pack, "open_device", page->open_device);
     write_window(page, pack);
     pack_int(pack, "is_import", db_int(page->db, "SELECT count(*) FROM meta WHERE key = 'imported_from'", 0));

@@ -114,6 +114,7 @@ struct page {
     const struct html_options *options;
     struct error *err;
     int64_t duration_ns, start_unix_ns;
+    int64_t begin_ns; /* not 0: of a part of a rotated recording, since the run began */
 
     struct page_device *devices;
     uint32_t device_count, device_capacity;

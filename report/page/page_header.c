@@ -306,7 +306,7 @@ int page_write_header(struct page *page, FILE *out)
     struct tm tm;
     if (page->start_unix_ns > 0 && gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm))
         fact(&b, "Started", text);
-    fact(&b, "Ran for", units_ns(t1, page->duration_ns));
+    fact(&b, page->begin_ns ? "This part" : "Ran for", units_ns(t1, page->duration_ns - page->begin_ns));
     ending_text(page->db, text);
     fact(&b, "Ended", text);
     int64_t processes = db_int(page->db, "SELECT count(DISTINCT first_id) FROM v_image", 0);

@@ -81,12 +81,13 @@ static int choose_cuts(struct walk *w)
             return rc;
     }
     const struct html_options *o = w->page->options;
+    const int64_t begin_ns = w->page->begin_ns;
     if (o->has_window && o->from_ns > 0) /* what is before them is up to the nanosecond before */
         add_cut(w, o->from_ns - 1, INSTANT_WINDOW);
     if (o->has_window && o->to_ns != INT64_MAX)
         add_cut(w, o->to_ns - 1, INSTANT_WINDOW);
     for (int i = 1; i <= PAGE_INSTANTS; i++)
-        add_cut(w, (int64_t)((double)w->page->duration_ns * i / PAGE_INSTANTS), 0);
+        add_cut(w, begin_ns + (int64_t)((double)(w->page->duration_ns - begin_ns) * i / PAGE_INSTANTS), 0);
     if (w->cut_count)
         qsort(w->cuts, w->cut_count, sizeof *w->cuts, by_time);
     uint32_t kept = 0;

@@ -7,6 +7,7 @@
 #include "../../common/wrap.h"
 #include "merged.h"
 #include "replay.h"
+#include "rotated_part.h"
 #include "site_rows.h"
 
 #include <errno.h>
@@ -316,7 +317,7 @@ int at_check(sqlite3 *db, int64_t time_ns, const char *option, struct error *err
         return rc;
     const int64_t end_ns = at_end_ns(db);
     if (time_ns <= end_ns)
-        return 0;
+        return rotated_part_check(db, time_ns, option, err);
     int is_at = strcmp(option, "--at") == 0;
     return error_set(err, EINVAL, "%s %s: the run ended at %s%s", option, units_ns(text[0], time_ns),
                      units_ns(text[1], end_ns), is_at ? "; --at end shows what was live then" : "");

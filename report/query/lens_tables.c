@@ -327,10 +327,12 @@ static int show_replayed(struct lens *l, struct error *err)
 {
     struct buf sql = BUF(1 << 12);
     long long pid = l->options->pid;
-    buf_printf(&sql,
-               "DROP TABLE IF EXISTS temp.site; CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
-               "CREATE TEMP VIEW meta AS SELECT key, iif(key = 'event_count', '%lld', value) AS value FROM main.meta;",
-               (long long)l->replay.event_count);
+    buf_printf(
+        &sql,
+        "DROP TABLE IF EXISTS temp.site; CREATE TEMP VIEW site AS SELECT * FROM temp.lens_site;"
+        "CREATE TEMP VIEW meta AS SELECT key, CASE key WHEN 'event_count' THEN '%lld' WHEN 'part_first_event' THEN '0' "
+        "ELSE value END AS value FROM main.meta;",
+        (long long)l->replay.event_count);
     if (pid)
         buf_printf(&sql,
                    "CREATE TEMP VIEW process AS SELECT * FROM main.process WHERE pid = %lld;"

@@ -2,12 +2,14 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../../common/wrap.h"
 #include "../findings/advice.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
 #include "../query/device.h"
 #include "../query/diff_text.h"
 #include "../query/estimate.h"
+#include "../query/rotated_part.h"
 #include "../query/walk.h"
 #include "report.h"
 #include "stack.h"
@@ -128,9 +130,10 @@ static void print_head(const struct printer *p)
             add_peaks(p, db, &peaks);
             listing_text(l, side_names[side]);
             listing_text(l, p->report->files[side][i]);
-            listing_text(l, notes_date(date, db_meta_int(db, "start_unix_ns", 0)));
+            const struct rotated_part part = rotated_part(db);
+            listing_text(l, notes_date(date, wrap_add(db_meta_int(db, "start_unix_ns", 0), part.start_ns)));
             listing_text(l, peaks.data);
-            listing_int(l, db_meta_int(db, "event_count", 0));
+            listing_int(l, part.event_count);
             listing_text(l, command);
             buf_free(&peaks);
             free(command);
@@ -500,7 +503,7 @@ static void record_files(const struct printer *p, struct record *document, int s
         record_text(document, "file", p->report->files[side][i]);
         record_text(document, "command", command);
         record_int(document, "start_unix_ns", db_meta_int(db, "start_unix_ns", 0));
-        record_int(document, "event_count", db_meta_int(db, "event_count", 0));
+        record_int(document, "event_count", rotated_part(db).event_count);
         record_end(document);
         free(command);
     }

@@ -10,6 +10,7 @@
 #include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/program_name.h"
+#include "../query/rotated_part.h"
 #include "../query/threads.h"
 #include "layers.h"
 
@@ -294,13 +295,12 @@ static void part_fact(const struct info *f, struct listing *l)
 {
     char time[2][UNITS_TEXT], date[2][32];
     struct buf text = BUF(4096);
-    int64_t part = db_meta_int(f->db, "part", 0), start_ns = db_meta_int(f->db, "start_unix_ns", 0);
-    int64_t end_ns = db_meta_int(f->db, "part_end_ns", 0);
-    const int64_t at[] = {db_meta_int(f->db, "part_start_ns", 0),
-                          end_ns ? end_ns : db_meta_int(f->db, "duration_ns", 0)};
-    if (!part)
+    int64_t start_ns = db_meta_int(f->db, "start_unix_ns", 0);
+    const struct rotated_part p = rotated_part(f->db);
+    const int64_t at[] = {p.start_ns, p.end_ns};
+    if (!p.number)
         return;
-    buf_printf(&text, "%lld%s", (long long)part, end_ns ? "" : ", the last one so far");
+    buf_printf(&text, "%lld%s", (long long)p.number, p.is_running ? ", the last one so far" : "");
     for (int i = 0; i < 2; i++)
         buf_printf(&text, "%s %s (%s)", i ? " to" : ", from", units_ns(time[i], at[i]),
                    notes_date(date[i], wrap_add(start_ns, at[i])));

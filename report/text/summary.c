@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "../../common/wrap.h"
 #include "../findings/advice.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
@@ -13,6 +14,7 @@
 #include "../query/programs.h"
 #include "../query/reserved.h"
 #include "../query/resident.h"
+#include "../query/rotated_part.h"
 #include "../query/source.h"
 #include "../query/threads.h"
 #include "../query/wrapper.h"
@@ -142,11 +144,12 @@ static void print_head(const struct summary *s)
     struct buf line = BUF(1 << 16);
     char *host = db_meta_text(s->db, "host"), date[32], duration[UNITS_TEXT];
     int64_t threads = db_int(s->db, THREADS_SEEN, 0);
+    const struct rotated_part part = rotated_part(s->db);
     print_subject(s);
-    buf_puts(&line, notes_date(date, db_meta_int(s->db, "start_unix_ns", 0)));
+    buf_puts(&line, notes_date(date, wrap_add(db_meta_int(s->db, "start_unix_ns", 0), part.start_ns)));
     if (host) /* an imported snapshot does not say */
         buf_printf(&line, " on %s", host);
-    buf_printf(&line, ", %s, ", units_ns(duration, db_meta_int(s->db, "duration_ns", 0)));
+    buf_printf(&line, ", %s, ", units_ns(duration, db_meta_int(s->db, "duration_ns", 0) - part.start_ns));
     summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT first_id) FROM v_image", 0), "process", "processes");
     int64_t missing = db_int(s->db, "SELECT count(*) FROM process WHERE not_recorded IS NOT NULL", 0);
     if (missing)
@@ -154,7 +157,7 @@ static void print_head(const struct summary *s)
     buf_puts(&line, ", ");
     summary_plural(&line, threads, "thread seen", "threads seen"); /* without those that never allocate */
     buf_puts(&line, ", ");
-    summary_plural(&line, db_meta_int(s->db, "event_count", 0), "event", "events");
+    summary_plural(&line, part.event_count, "event", "events");
     if (!report_is_part(s->options))
         peak_rss(s->db, &line);
     table_prose(s->out, TABLE_PLAIN, buf_text(&line));

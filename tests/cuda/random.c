@@ -1,10 +1,11 @@
 /*
- * random SEED STEPS MODE [WAIT|ask]: random calls of the driver on two devices, and a ledger of what they gave by the
- * documentation. MODE is `memory` (plain, pitched, managed and pinned memory, arrays, contexts that end with blocks
+ * random SEED STEPS MODE [WAIT|ask|slow]: random calls of the driver on two devices, and a ledger of what they gave by
+ * the documentation. MODE is `memory` (plain, pitched, managed and pinned memory, arrays, contexts that end with blocks
  * live, addresses and physical memory with mappings and references) or `pools` (stream-ordered memory of several pools
  * on several streams). Frees are made with any context current. After each step that changed a device's active bytes it
  * prints "state DEVICE BYTES"; at the end the ledger, whose `segment` rows are the reserved bytes at their highest.
  * `ask`: after each step the figures of memprof.h are compared with the ledger: of each device, of both, and of all.
+ * `slow`: after each step it sleeps for a millisecond.
  */
 #include "include/cuda_abi.h"
 
@@ -396,7 +397,7 @@ int main(int argc, char **argv)
     seed = strtoull(argv[1], NULL, 0) * 77777 + 1;
     const long steps = strtol(argv[2], NULL, 0);
     const int with_pools = !strcmp(argv[3], "pools"), asks = argc > 4 && !strcmp(argv[4], "ask"),
-              is_left = argc > 4 && !asks;
+              is_slow = argc > 4 && !strcmp(argv[4], "slow"), is_left = argc > 4 && !asks && !is_slow;
     CHECK(cuInit(0));
     for (int d = 0; d < DEVICES; d++)
         CHECK(cuDevicePrimaryCtxRetain(&primary[d], d));
@@ -416,6 +417,8 @@ int main(int argc, char **argv)
         else
             memory_step();
         say_states();
+        if (is_slow)
+            usleep(1000);
         if (asks)
             ask_all(with_pools);
     }

@@ -146,6 +146,52 @@ DB=out.db
 equal 'its block went in the first part, one of the second part later' second "$(sql 'SELECT name FROM block_name')"
 cd ..
 
+echo 'times before the part, and what is said of it'
+second=$(ls work/out.2*.db | sed -n 2p)
+start_ns=$(DB=$second sql "SELECT value FROM meta WHERE key = 'part_start_ns'")
+before=$((start_ns - 1))ns
+for what in 'report --at' 'report --to' 'report --from' 'leaks --from' 'leaks --at'; do
+    "$MEMPROF" $what $before "$second" >text 2>&1 && fail "$what: of a time before the part"
+    contains "$what" text 'this part of the recording begins at'
+    equal 'its lines' 1 "$(wc -l <text)"
+done
+"$MEMPROF" report "$second" | tr -d , >text
+contains 'its own events' text "$(DB=$second sql 'SELECT sum(event_count) FROM event_chunk') events"
+for what in report lines leaks info; do
+    "$MEMPROF" $what "$second" >text 2>&1
+    contains "memprof $what" text "part 2 of a rotated recording, from $("$MEMPROF" info "$second" |
+        sed -n 's/^part  *2, from \([^(]*\) (.*/\1/p') to"
+    contains 'what was there' text 'in 900 blocks, live when it began, are in what is live and in peaks'
+done
+# a range that began before the part: what is known of it is the part
+"$MEMPROF" report --during whole --by function --json "$second" >during.json
+equal 'allocated in the part of the range' 550 "$(python3 -c 'import json
+print(sum(r["alloc_count"] for r in json.load(open("during.json"))["rows"] if r["function"].startswith("take")))')"
+
+echo 'without events, or with the last ones alone'
+for kept in --aggregate '--max-events 100'; do
+    begin $kept
+    order 'take 1000'
+    order 'drop 100'
+    rotate
+    order 'take 500'
+    order 'drop 300'
+    rotate
+    order 'take 7'
+    finish
+    set -- work/out.2*.db work/out.db
+    for part in '1000|0|100|900' '500|900|300|1100' '7|1100|0|1107'; do
+        "$MEMPROF" report "$1" >text 2>&1 || fail "$kept: $(cat text)"
+        equal "$kept: allocated, inherited, freed, live" "$part" "$(DB=$1 sql "SELECT sum(a.alloc_count) || '|' ||
+            coalesce(sum(start_count), 0) || '|' || sum(free_count) || '|' || sum(end_count) FROM account_stat a JOIN
+            function f ON f.function_id = a.key_id WHERE a.scope = 'function' AND a.inclusive = 0 AND a.kind = 'heap'
+            AND f.name = 'take'")"
+        equal 'as it says' "$([ "$kept" = --aggregate ] && echo none || echo last)" \
+            "$(DB=$1 sql "SELECT value FROM meta WHERE key = 'events_kept'")"
+        shift
+    done
+done
+
 echo 'by size, and the last two alone'
 begin --rotate 60K --keep 2
 for i in 1 2 3 4 5; do

@@ -97,10 +97,10 @@ static void settle(struct yield *y, struct error *err)
         append(err, "; it runs on%s", "");
         break;
     case CHECKPOINT_LOCKED:
-        append(err,
-               unlock(y, &unused) == 0 ? "; it was unlocked and runs on%s"
-                                       : "; it is still locked: 'memprof restore %s' unlocks it",
-               what);
+        if (unlock(y, &unused) == 0)
+            append(err, "; it was unlocked and runs on%s", "");
+        else
+            append(err, "; it is still locked: 'memprof restore %s' unlocks it", what);
         break;
     case CHECKPOINT_GIVEN:
         append(err, "; its memory is in host memory: 'memprof restore %s' brings it back", what);

@@ -340,7 +340,7 @@ static int check_options(sqlite3 *db, const struct export_options *options, stru
         return 0;
     return error_set(err, EINVAL,
                      "export: heaptrack's files are made of all events, which are not in this recording; "
-                     "'memprof run' without --aggregate and --max-events keeps them");
+                     "'memprof run' without --aggregate, --sample and --max-events keeps them");
 }
 
 int export_heaptrack(sqlite3 *db, const struct export_options *options, FILE *out, struct export_result *result,

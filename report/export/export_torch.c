@@ -9,6 +9,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../query/device.h"
+#include "../query/estimate.h"
 #include "../query/merged.h"
 #include "../query/vtab_event.h"
 
@@ -303,7 +304,9 @@ int export_torch(sqlite3 *db, const struct export_options *options, FILE *out, s
     e.traces = xcalloc(TORCH_DEVICES_MAX, sizeof *e.traces);
     if (kept && strcmp(kept, "none") == 0)
         rc = error_set(err, EINVAL, "export: %s: a snapshot is made of events, and this has none",
-                       merged_count(db) ? "a merged file" : "recorded with --aggregate");
+                       merged_count(db)              ? "a merged file"
+                       : estimate_mean_bytes(db) > 0 ? "recorded with --sample"
+                                                     : "recorded with --aggregate");
     free(from);
     free(kept);
     if (rc == 0 && vtab_event_register(db) != SQLITE_OK)

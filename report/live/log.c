@@ -320,10 +320,12 @@ static int look(struct log *l, int is_first, int *is_over)
         l->has_begun = state != NULL; /* else its first commit is to come */
         *is_over = state && strcmp(state, "recording") != 0;
         if (kept && !strcmp(kept, "none"))
-            rc = error_set(l->err, ENODATA,
-                           "%s: keeps no events, as all made with --aggregate, by merge, or of another tool's sums; "
-                           "'memprof top' shows what it holds",
-                           l->options->file);
+            rc = error_set(
+                l->err, ENODATA,
+                "%s: keeps no events, as all made with --aggregate or --sample, by merge, or of another tool's "
+                "sums; "
+                "'memprof top' shows what it holds",
+                l->options->file);
         else if (is_first && *is_over && l->options->device && device_count(db, l->options->device) == 0)
             rc = error_set(l->err, ENODEV, "%s: nothing was allocated on a device '%s'", l->options->file,
                            l->options->device);

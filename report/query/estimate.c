@@ -103,6 +103,8 @@ static void bound(const struct estimates *e, const char *device, struct stat_row
             is_bytes(stat) ? estimates_bound(e, device, stats->value[stat]) : -(is_host && stats->value[stat] > 0);
     }
     stats->error[STAT_own_peak_bytes] = estimates_bound(e, device, stats->value[STAT_own_peak_bytes]);
+    stats->error[STAT_active_peak_bytes] = estimates_bound(e, device, stats->value[STAT_active_peak_bytes]);
+    stats->error[STAT_lifetime_ns] = stats->error[STAT_free_count];
 }
 
 /* The first column says whether they are in no units of account_spread. */
@@ -114,6 +116,7 @@ static void read_errors(const struct estimates *e, sqlite3_stmt *s, struct stat_
         double variance = sqlite3_column_double(s, i + 1);
         stats->error[spread_of[i]] = estimate_error(variance * (is_bytes(spread_of[i]) ? bytes : counts));
     }
+    stats->error[STAT_lifetime_ns] = stats->error[STAT_free_count] == 0 ? 0 : -1;
 }
 
 void estimates_fill_bounds(const struct estimates *e, const char *device, struct stat_row *stats)

@@ -109,6 +109,11 @@ static double error_of_sum(double a, double b)
     return a > 0 && b > 0 ? hypot(a, b) : a + b;
 }
 
+static double larger_error(double a, double b)
+{
+    return a < 0 || b < 0 ? -1 : fmax(a, b);
+}
+
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 {
     if (is_first) {
@@ -124,13 +129,21 @@ void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
             sum->known &= ~(1u << i);
     }
     for (int i = 0; i < STAT_COUNT; i++)
-        sum->error[i] = error_of_sum(sum->error[i], row->error[i]);
+        sum->error[i] = stat_infos[i].combine == STAT_COMBINE_max ? larger_error(sum->error[i], row->error[i])
+                                                                  : error_of_sum(sum->error[i], row->error[i]);
     sum->known |= row->known & ~(1u << STAT_own_peak_bytes);
 }
 
+/* Of a quotient of two estimates it is not known: both are of the same blocks. */
 double stat_error(const struct stat_row *row, int stat)
 {
-    return stat < STAT_COUNT ? row->error[stat] : 0;
+    if (stat < STAT_COUNT)
+        return row->error[stat];
+    const struct stat_info *info = &stat_infos[stat];
+    if (info->how <= STAT_WINDOWED)
+        return 0;
+    const double error = error_of_sum(stat_error(row, info->a), stat_error(row, info->b));
+    return info->how == STAT_MINUS || error == 0 ? error : -1;
 }
 
 int64_t stat_value(const struct stat_row *row, int stat, int *known)

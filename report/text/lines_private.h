@@ -23,7 +23,7 @@ struct lines {
     struct listing *listing;
     int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
     int stat_count;
-    struct column columns[2 * STAT_SHOWN_COUNT + 9];
+    struct column columns[3 * STAT_SHOWN_COUNT + 9];
     char titles[STAT_SHOWN_COUNT][32];
 };
 

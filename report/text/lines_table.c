@@ -1,5 +1,6 @@
 /* The table of a function's lines: which columns it has, and its rows. */
 #include "../../common/units.h"
+#include "../query/estimate.h"
 #include "lines_private.h"
 #include "row_columns.h"
 
@@ -85,6 +86,7 @@ void lines_open_listing(struct lines *l, struct record *document)
         COLUMN("code", "code", TEXT, .cut = TEXT_CUT_RIGHT),
     };
     struct column *columns = l->columns;
+    const int is_sampled = estimate_mean_bytes(l->db) > 0;
     size_t count = 0;
     for (int i = 0; i < l->stat_count; i++) { /* those that people asked for */
         struct column *c = &columns[count++];
@@ -103,6 +105,8 @@ void lines_open_listing(struct lines *l, struct record *document)
     count += COLUMN_COUNT_OF(keys);
     for (int i = 0; i < STAT_SHOWN_COUNT; i++)
         columns[count++] = stat_column(i);
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
+        columns[count++] = stat_error_column(i, is_sampled);
     l->listing = listing_open_in(document, "lines", columns, count, NULL);
 }
 
@@ -168,6 +172,7 @@ void lines_list_line(struct lines *l, const struct lines_group *g, int64_t line,
         listing_text(list, line == LEFT_OUT ? "..." : "?");
     list_code(l, line);
     stat_values(list, data ? &data->stats : &none);
+    stat_errors(list, data ? &data->stats : &none);
 }
 
 void lines_list_group(struct lines *l, const struct lines_group *g)

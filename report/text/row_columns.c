@@ -57,8 +57,7 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     c->shown = 0;
     for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
         c->columns[ROW_COLUMN_stats + i] = stat_column(i);
-        if (i < STAT_COUNT)
-            c->columns[ROW_COLUMN_errors + i] = (struct column){.unit = COLUMN_NUMBER};
+        c->columns[ROW_COLUMN_errors + i] = stat_error_column(i, 0);
         if (is_instant)
             c->columns[ROW_COLUMN_stats + i].key = NULL;
     }
@@ -75,16 +74,34 @@ void row_columns_init(struct row_columns *c, enum row_key by, int is_instant, co
     c->columns[ROW_COLUMN_json].key = json;
 }
 
-void row_columns_estimates(struct row_columns *c)
+/* Those that are estimates where the blocks of a heap are a sample. */
+struct column stat_error_column(int stat, int is_sampled)
 {
-    static const char *const keys[STAT_COUNT] = {
+    static const char *const keys[STAT_SHOWN_COUNT] = {
 #define SPREAD(column, unit) [STAT_##column] = #column "_error",
 #include "../../common/spread.def"
 #undef SPREAD
-        [STAT_own_peak_bytes] = "own_peak_bytes_error"};
-    for (int i = 0; i < STAT_COUNT; i++)
+        [STAT_own_peak_bytes] = "own_peak_bytes_error", [STAT_active_peak_bytes] = "active_peak_bytes_error",
+        [STAT_lifetime_ns] = "lifetime_ns_error",       [STAT_net_growth_bytes] = "net_growth_bytes_error",
+        [STAT_mean_bytes] = "mean_bytes_error",         [STAT_mean_lifetime_ns] = "mean_lifetime_ns_error",
+    };
+    return (struct column){.unit = COLUMN_NUMBER, .key = is_sampled ? keys[stat] : NULL};
+}
+
+void stat_errors(struct listing *l, const struct stat_row *row)
+{
+    for (int i = 0, known; i < STAT_SHOWN_COUNT; i++) {
+        const double error = stat_error(row, i);
+        stat_value(row, i, &known);
+        listing_int_if(l, known && error >= 0, llround(error));
+    }
+}
+
+void row_columns_estimates(struct row_columns *c)
+{
+    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
         if (c->columns[ROW_COLUMN_stats + i].key)
-            c->columns[ROW_COLUMN_errors + i].key = keys[i];
+            c->columns[ROW_COLUMN_errors + i] = stat_error_column(i, 1);
 }
 
 void row_columns_show(struct row_columns *c, int column, const char *title, enum text_cut cut, int flags)
@@ -134,8 +151,7 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     listing_estimate(l, 1, row->stats.value[STAT_end_bytes], row->stats.error[STAT_end_bytes]);
     listing_estimate(l, 1, row->stats.value[STAT_end_count], row->stats.error[STAT_end_count]);
     stat_values(l, &row->stats);
-    for (int i = 0; i < STAT_COUNT; i++)
-        listing_int_if(l, (row->stats.known >> i & 1) && row->stats.error[i] >= 0, llround(row->stats.error[i]));
+    stat_errors(l, &row->stats);
     listing_text(l, row->caller);
     listing_int_if(l, row->caller != NULL, row->other_callers);
     listing_raw(l, json);

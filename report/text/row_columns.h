@@ -30,9 +30,9 @@ enum row_column {
     ROW_COLUMN_phase,
     ROW_COLUMN_live_bytes,
     ROW_COLUMN_live_count,
-    ROW_COLUMN_stats,                                        /* STAT_SHOWN_COUNT of them */
-    ROW_COLUMN_errors = ROW_COLUMN_stats + STAT_SHOWN_COUNT, /* of estimates: STAT_COUNT of them; for programs */
-    ROW_COLUMN_caller = ROW_COLUMN_errors + STAT_COUNT,      /* of code without a symbol; by line and by function */
+    ROW_COLUMN_stats,                                         /* STAT_SHOWN_COUNT of them */
+    ROW_COLUMN_errors = ROW_COLUMN_stats + STAT_SHOWN_COUNT,  /* of estimates: as many; for programs */
+    ROW_COLUMN_caller = ROW_COLUMN_errors + STAT_SHOWN_COUNT, /* of code without a symbol; by line and by function */
     ROW_COLUMN_other_callers,
     ROW_COLUMN_json,
     ROW_COLUMN_share, /* of a whole; for people, as those below */
@@ -59,6 +59,9 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
 /* A statistic by its name in the database; without a title. */
 struct column stat_column(int stat);
 void stat_values(struct listing *l, const struct stat_row *row); /* of STAT_SHOWN_COUNT columns */
-void stat_list(const struct report_out *out);                    /* names and texts of all */
+/* The same of their errors; for programs. */
+struct column stat_error_column(int stat, int is_sampled);
+void stat_errors(struct listing *l, const struct stat_row *row);
+void stat_list(const struct report_out *out); /* names and texts of all */
 
 #endif

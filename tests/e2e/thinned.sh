@@ -126,6 +126,33 @@ contains 'with itself' same.txt 'Nothing differs.'
 grep -q '^ *[0-9.]* .iB  *[0-9.]* .iB ±[0-9.]*%  *[+-][0-9.]* .iB ±[0-9.]* .iB .* small ' diff.txt ||
     fail "no errors in the diff: $(cat diff.txt)"
 
+echo '--sample: lines, and what follows from other numbers'
+"$MEMPROF" lines sampled.db --func small --json >lines.json
+"$MEMPROF" report sampled.db --by line --top 0 --json >rows.json
+"$MEMPROF" lines whole.db --func small --json >true.json
+python3 - <<'END' || fail 'lines of a sampled recording'
+import json
+true = {r["line"]: r["active_peak_bytes"] for r in json.load(open("true.json"))["lines"]}
+lines = [r for r in json.load(open("lines.json"))["lines"] if r["alloc_count"]]
+rows = {r["line"]: r for r in json.load(open("rows.json"))["rows"] if r["function"] == "small"}
+assert lines
+for l in lines:
+    r = rows[l["line"]]
+    errors = {k: v for k, v in l.items() if k.endswith("_error")}
+    assert errors and errors == {k: r[k] for k in errors}, (errors, r)
+    assert l["alloc_bytes_error"] > 0 and l["end_bytes_error"] > 0
+    assert l["net_growth_bytes_error"] == l["end_bytes_error"], l  # nothing was live at the start, for sure
+    assert l["mean_bytes_error"] is None and l["mean_lifetime_ns_error"] is None, l
+    # of the whole device: twice the bound, as this is one seed
+    assert abs(l["active_peak_bytes"] - true[l["line"]]) < 2 * l["active_peak_bytes_error"], (l, true)
+END
+"$MEMPROF" lines sampled.db --func small >lines.txt
+grep -q '[KM] ±[0-9.]*%  *-  *[0-9.]*[KM] ±[0-9.]*% .*= malloc' lines.txt || fail "the device's peak: $(cat lines.txt)"
+for what in log 'export --format heaptrack -o out.heaptrack' 'export --format torch-snapshot -o out.pickle'; do
+    "$MEMPROF" $what sampled.db >refused.out 2>refused.txt && fail "$what took it"
+    contains "$what" refused.txt '--sample'
+done
+
 echo '--sample and --min-size together, children and mappings'
 RUN_OPTIONS='--sample 1K --min-size 300'
 record "$PROGRAMS/thinned" sizes 300 5

@@ -151,8 +151,9 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
     snprintf(replaced, 80, "what is live was too high until then, by %s at most",
              units_bytes(bytes, (int64_t)f->counts.replaced_bytes));
     const struct loss all[LOSSES] = {
-        {"processes_refused", "processes not recorded: more at once than memprof has room for", f->processes_refused,
-         "process not recorded: more at once than memprof has room for", 1, NULL},
+        {"processes_refused", "processes not recorded: more than memprof has room for, at once or in all (65,535)",
+         f->processes_refused, "process not recorded: more than memprof has room for, at once or in all (65,535)", 1,
+         NULL},
         {"processes_disowned", "processes that were taken for ended while they ran: the rest of them is not recorded",
          f->processes_disowned, "process that was taken for ended while it ran: the rest of it is not recorded", 1,
          NULL},

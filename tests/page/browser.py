@@ -1,85 +1,43 @@
-"""A browser for tests: Debian's Chromium behind its chromedriver, by the WebDriver protocol and nothing but the standard library."""
+"""A browser for tests: a page of Chromium's (serve.py), driven by its DevTools protocol."""
 import base64
 import json
 import os
-import shutil
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import time
-import urllib.error
-import urllib.request
 
-FLAGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--hide-scrollbars",
-]
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from devtools import BrowserError, Devtools  # noqa: E402
 
-
-class BrowserError(Exception):
-    pass
+KEYS = {"ArrowRight": 39, "ArrowDown": 40, "Escape": 27}
+# what is kept of what the browser tells by itself
+TOLD = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Network.requestWillBeSent", "Page.loadEventFired")
 
 
 class Browser:
-    """driver: the port of a chromedriver and its session, of a browser that runs already."""
+    """The page of a browser that runs already: its port and the page's path there."""
 
-    def __init__(self, width=1280, height=900, driver=None):
-        self.width, self.height, self.driver = width, height, None
-        if driver:
-            port, self.session = driver
-            self.base = f"http://127.0.0.1:{port}"
-            self.fresh()
-        else:
-            self.start()
-
-    def start(self):
-        self.profile = tempfile.mkdtemp(prefix="memprof-page-")
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
-        self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.base = f"http://127.0.0.1:{self.port}"
-        self.session = ""
-        for _ in range(100):
-            try:
-                if self.call("GET", "/status")["ready"]:
-                    break
-            except OSError:
-                time.sleep(0.1)
-        shell = shutil.which("chromium-headless-shell")  # the same without a window to draw: a quarter cheaper
-        options = {"args": FLAGS + [f"--user-data-dir={self.profile}"], "binary": shell or shutil.which("chromium")}
-        answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
-            "browserName": "chrome-headless-shell" if shell else "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
-        self.session = "/session/" + answer["sessionId"]
-        self.look()
-
-    def look(self):
-        self.resize(self.width, self.height)
-        self.scheme("light")
+    def __init__(self, port, path, width=1280, height=900):
+        self.width, self.height = width, height
+        self.page = Devtools(port, path, TOLD)
+        self.fresh()
 
     def fresh(self):
         """As if it had just been started: nothing of the page before is left."""
-        self.open("/dev/null")
-        self.call("DELETE", "/actions")
+        self.cdp("Page.navigate", url="file:///dev/null")  # first: where a page has crashed nothing else is answered
+        for domain in ("Page", "Runtime", "Log"):
+            self.cdp(domain + ".enable")
+        self.cdp("Network.enable", maxTotalBufferSize=0, maxResourceBufferSize=0)
+        self.wait("location.href === 'file:///dev/null' && document.readyState === 'complete'")
+        self.cdp("Page.bringToFront")
+        self.cdp("Page.resetNavigationHistory")
         self.cdp("Input.dispatchMouseEvent", type="mouseMoved", x=0, y=0)
         self.cdp("Storage.clearDataForOrigin", origin="file://", storageTypes="all")
-        self.look()
-        self.console()
-        self.requests()
-
-    def call(self, method, path, body=None):
-        data = None if method == "GET" or method == "DELETE" else json.dumps(body or {}).encode()
-        request = urllib.request.Request(self.base + self.session * (path[:8] != "/session" and path != "/status") + path, data, {"Content-Type": "application/json"}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=120) as response:
-                return json.load(response)["value"]
-        except urllib.error.HTTPError as e:
-            raise BrowserError(f"{method} {path}: {json.load(e)['value']['message'][:400]}") from None
+        self.resize(self.width, self.height)
+        self.scheme("light")
+        self.page.told.clear()
 
     def cdp(self, command, **params):
-        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": params})
+        return self.page.call(command, **params)
 
     def resize(self, width, height, scale=1, mobile=False):
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
@@ -88,22 +46,40 @@ class Browser:
         self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
 
     def open(self, path):
-        self.call("POST", "/url", {"url": "file://" + path})
+        """Until the page has been loaded; a path with another fragment alone opens nothing."""
+        since = len(self.page.told)
+        answer = self.cdp("Page.navigate", url="file://" + path)
+        if answer.get("errorText"):
+            raise BrowserError(f"{path}: {answer['errorText']}")
+        if answer.get("loaderId"):
+            self.page.wait_for("Page.loadEventFired", since)
+
+    def _evaluate(self, expression, **how):
+        answer = self.cdp("Runtime.evaluate", expression=expression, returnByValue=True, **how)
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise BrowserError(f"{details.get('exception', {}).get('description', details['text'])[:400]}, of: {expression[:400]}")
+        return answer["result"].get("value")
 
     def js(self, code, *args):
-        return self.call("POST", "/execute/sync", {"script": code, "args": list(args)})
+        return self._evaluate("(function () {" + code + "\n}).apply(null, " + json.dumps(args) + ")")
 
-    def js_async(self, code, *args):
-        return self.call("POST", "/execute/async", {"script": code, "args": list(args)})
+    def js_async(self, code):
+        """The code calls its one argument when it has done."""
+        self._evaluate("new Promise((done) => (function () {" + code + "\n})(done))", awaitPromise=True)
 
     def wait(self, code, seconds=20):
-        end = time.time() + seconds
-        while time.time() < end:
-            value = self.js("return " + code)
-            if value:
-                return value
-            time.sleep(0.05)
-        raise BrowserError("timed out waiting for: " + code)
+        """Asks in the page itself: a question from outside takes longer than most of what is waited for."""
+        value = self._evaluate("""new Promise((done) => {
+            const end = performance.now() + %d;
+            (function ask() {
+              const value = %s;
+              if (value || performance.now() > end) done(value); else setTimeout(ask, 10);
+            })();
+        })""" % (seconds * 1000, code), awaitPromise=True)
+        if not value:
+            raise BrowserError("timed out waiting for: " + code)
+        return value
 
     def processor_ms(self, action, of="ScriptDuration"):
         """Milliseconds of processor time of the scripts that an action runs (TaskDuration: of all that the page's thread does): what
@@ -120,59 +96,59 @@ class Browser:
         """Waits for the page as it is now to be shown."""
         self.js_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(0)))")
 
-    def element(self, css):
-        found = self.call("POST", "/element", {"using": "css selector", "value": css})
-        return next(iter(found.values()))
+    def _inputs(self, *events):
+        """One after the other, without waiting in between: (kind of event, its parameters)."""
+        numbers = [self.page.send(f"Input.dispatch{kind}Event", params) for kind, params in events]
+        for number in numbers:
+            self.page.answer(number)
 
-    def _show(self, css):
-        """Scrolled there by us, so that the driver's own, smooth scrolling does not go on below the next click."""
-        self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
+    @staticmethod
+    def _mouse(kind, x, y, **params):
+        return "Mouse", {"type": "mouse" + kind, "x": x, "y": y, **params}
 
     def click(self, css):
-        """In the middle of the element's first line, as the driver does, which takes twice the processor time for it."""
+        """In the middle of the element's first line."""
         x, y, other = self.js("""const e = document.querySelector(arguments[0]);
             e.scrollIntoView({block: 'center', behavior: 'instant'});
             const r = e.getClientRects()[0], x = r.left + r.width / 2, y = r.top + r.height / 2, hit = document.elementFromPoint(x, y);
             return [x, y, e.contains(hit) ? '' : hit ? hit.outerHTML.slice(0, 200) : 'nothing']""", css)
         if other:
             raise BrowserError(f"a click on {css} would reach {other}")
-        self.cdp("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        self._inputs(self._mouse("Moved", x, y), *(self._mouse(kind, x, y, button="left", clickCount=1) for kind in ("Pressed", "Released")))
 
     def type(self, css, text):
-        self._show(css)
-        self.call("POST", f"/element/{self.element(css)}/value", {"text": text})
+        """Key by key."""
+        self.js("const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center', behavior: 'instant'}); e.focus()", css)
+        self.keys(*text)
 
-    def clear(self, css):
-        self._show(css)
-        self.call("POST", f"/element/{self.element(css)}/clear")
+    def keys(self, *keys):
+        """Pressed and released: characters, and names of KEYS."""
+        events = []
+        for key in keys:
+            code = {"key": key, "windowsVirtualKeyCode": KEYS.get(key, ord(key.upper()) if len(key) == 1 else 0)}
+            events += [("Key", {"type": "keyDown", **code, **({} if key in KEYS else {"text": key})}), ("Key", {"type": "keyUp", **code})]
+        self._inputs(*events)
 
-    def _origin(self, css):
-        self._show(css)
-        self.drawn() # nothing moves any more
-        return self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
+    def _places(self, css, points):
+        """Points of an element, fractions of it, as they are on the screen when nothing moves any more."""
+        self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css)
+        self.drawn()
+        left, top, w, h = self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top, b.width, b.height]", css)
+        return [(round(left + x * w), round(top + y * h)) for x, y in points]
 
     def pointer(self, css, points):
         """Presses at the first point (fractions of the element), moves over the rest, releases."""
-        left, top, w, h = self._origin(css)
-        at = [{"type": "pointerMove", "duration": 30, "x": round(left + x * w), "y": round(top + y * h)} for x, y in points]
-        steps = [at[0], {"type": "pointerDown", "button": 0}, *at[1:], {"type": "pointerUp", "button": 0}]
-        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}]})
+        at = self._places(css, points)
+        self._inputs(self._mouse("Moved", *at[0]), self._mouse("Pressed", *at[0], button="left", buttons=1, clickCount=1))
+        for place in at[1:]:
+            self._inputs(self._mouse("Moved", *place, button="left", buttons=1))
+        self._inputs(self._mouse("Released", *at[-1], button="left", clickCount=1))
 
     def hover(self, css, x, y):
-        left, top, w, h = self._origin(css)
-        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [
-            {"type": "pointerMove", "duration": 0, "x": round(left + x * w), "y": round(top + y * h)}]}]})
+        self._inputs(self._mouse("Moved", *self._places(css, [(x, y)])[0]))
 
     def wheel(self, css, x, y, delta):
-        left, top, w, h = self._origin(css)
-        self.call("POST", "/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [
-            {"type": "scroll", "duration": 0, "x": round(left + x * w), "y": round(top + y * h), "deltaX": 0, "deltaY": delta}]}]})
-
-    def keys(self, text):
-        actions = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
-        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+        self._inputs(self._mouse("Wheel", *self._places(css, [(x, y)])[0], deltaX=0, deltaY=delta))
 
     def screenshot(self, path, whole=False):
         clip = {}
@@ -183,53 +159,37 @@ class Browser:
         with open(path, "wb") as f:
             f.write(base64.b64decode(data))
 
+    def _since_last(self, *names):
+        """What was told of these since the last call."""
+        self.cdp("Runtime.evaluate", expression="0")  # what came before its answer is here
+        told, self.page.told[:] = ([e for e in self.page.told if (e["method"] in names) == is_ours] for is_ours in (True, False))
+        return told
+
     def console(self):
-        return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"}) if entry["level"] in ("SEVERE", "WARNING")]
+        """Errors and warnings: of the page, of its scripts, and what no script caught."""
+        def text(method, params):
+            if method == "Log.entryAdded":
+                return params["entry"]["text"] if params["entry"]["level"] in ("error", "warning") else ""
+            if method == "Runtime.consoleAPICalled":
+                return json.dumps(params["args"]) if params["type"] in ("error", "warning", "assert") else ""
+            details = params["exceptionDetails"]
+            return details.get("exception", {}).get("description", details["text"])
+        told = self._since_last("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return [said for said in (text(e["method"], e["params"]) for e in told) if said]
 
     def requests(self):
-        """Addresses that were asked for since the last call, other than files and data."""
-        out = []
-        for entry in self.call("POST", "/se/log", {"type": "performance"}):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                out.append(message["params"]["request"]["url"])
-        return out
+        """Addresses that were asked for since the last call."""
+        return [e["params"]["request"]["url"] for e in self._since_last("Network.requestWillBeSent")]
 
     def close(self):
-        if not self.driver:
-            return
-        try:
-            self.call("DELETE", self.session)
-        except (BrowserError, OSError):
-            pass
-        self.driver.terminate()
-        self.driver.wait()
-        shutil.rmtree(self.profile, ignore_errors=True)
-
-
-def serve(path, parent):
-    """Runs a browser until SIGTERM, or until that process is gone; the file says where it is."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    browser = Browser()
-    try:
-        with open(path + ".new", "w") as f:
-            json.dump([browser.port, browser.session], f)
-        os.rename(path + ".new", path)
-        while os.path.exists(f"/proc/{parent}"):
-            time.sleep(1)
-    finally:
-        browser.close()
+        self.page.close()
 
 
 def served(path, seconds=60):
-    """The browser that serve() runs: its start may take a while."""
+    """The browser that serve.py runs: its start may take a while."""
     for _ in range(seconds * 20):
         if os.path.exists(path):
             with open(path) as f:
-                return Browser(driver=json.load(f))
+                return Browser(*json.load(f))
         time.sleep(0.05)
     raise BrowserError("the browser did not start")
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2])

@@ -2,7 +2,7 @@
 . "$ROOT/tests/page/page.inc"
 record_ok "$SAMPLES/views"
 "$MEMPROF" report out.db --html=page.html >/dev/null
-python3 "$ROOT/tests/page/categories.py" page.html out.db "$MEMPROF" >most.txt || fail "categories"
+python3 -S "$ROOT/tests/page/categories.py" page.html out.db "$MEMPROF" >most.txt || fail "categories"
 contains "parameters" most.txt "parameter 1048576"
 # The same as if an operator of a forward pass had allocated late's line: 3,000 bytes of it have no name at the end.
 cp out.db phases.db
@@ -10,7 +10,7 @@ sqlite3 phases.db "INSERT INTO op VALUES(1, 'aten::views', 'forward', NULL)" \
     "INSERT INTO site_op SELECT DISTINCT s.site_id, 1 FROM site s JOIN site_line USING(site_id) JOIN line l
     USING(line_id) JOIN function f USING(function_id) WHERE f.name = 'take'"
 "$MEMPROF" report phases.db --html=phases.html >/dev/null
-python3 "$ROOT/tests/page/categories.py" phases.html phases.db "$MEMPROF" >most.txt || fail "categories with phases"
+python3 -S "$ROOT/tests/page/categories.py" phases.html phases.db "$MEMPROF" >most.txt || fail "categories with phases"
 contains "activations" most.txt "activation "
 "$MEMPROF" run -q -o none.db "$SAMPLES/leak" >/dev/null
 "$MEMPROF" report none.db --html=none.html >/dev/null
@@ -51,4 +51,4 @@ b.open(os.path.abspath("none.html"))
 b.wait("document.documentElement.dataset.ready === 'true'")
 assert b.js("return document.getElementById('growth-by').hidden"), "a switch without categories"
 END2
-python3 look.py || fail "what the page shows"
+python3 -S look.py || fail "what the page shows"

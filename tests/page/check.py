@@ -22,7 +22,6 @@ Screenshots go to SHOTS/NAME-*.png."""
 import os
 import re
 import shlex
-import statistics
 import subprocess
 import sys
 import time
@@ -302,7 +301,7 @@ class Check(Recorded):
                 continue
             allocated, freed, ended = self.events_between(-1, instant)
             equal(f"live at {instant} ns", bytes_text(allocated - freed - ended), self.text("#selection-text strong"))
-        median = statistics.median(took)
+        median = sorted(took)[len(took) // 2]
         print(f"  {median} ms of processor time from click to table: {took}")
         expect("click to table under 100 ms", median < 100, took)
         self.settle(lambda: b.pointer(".panel canvas", [(0.35, 0.5), (0.5, 0.5), (0.7, 0.5)]))
@@ -324,7 +323,7 @@ class Check(Recorded):
         span = b.js("return timeline.view.to - timeline.view.from")
         expect("after a click the wheel zooms in", span < whole * 0.6, span / whole)
         b.js("document.querySelector('.panel canvas').focus()")
-        b.keys("\ue014")  # right
+        b.keys("ArrowRight")
         expect("keys move the cursor", b.js("return timeline.cursor !== null"))
         b.keys("0")
         equal("0 shows the whole run", whole, b.js("return timeline.view.to - timeline.view.from"))
@@ -387,9 +386,9 @@ class Check(Recorded):
         b.pointer(".flame-wrap", [(0.2, 30 / b.js("return document.querySelector('.flame-wrap').clientHeight"))])
         expect("a click zooms", b.js("return flame.zoomed !== flame.root"))
         b.js("document.getElementById('flame-canvas').focus()")
-        b.keys("\ue00c")  # escape
+        b.keys("Escape")
         expect("Escape goes back", b.js("return flame.zoomed === flame.root"))
-        b.keys("\ue015\ue015")  # down
+        b.keys("ArrowDown", "ArrowDown")
         expect("arrows tell where they are", len(self.text("#flame-status")) > 5)
         for value in ("alloc_bytes", "alloc_count", "temporary_count", "end_bytes"):
             b.js("const s = document.getElementById('flame-measure'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", value)

@@ -10,5 +10,5 @@ contains "the page without scripts" "$page" 'pool_alloc'
 
 . "$ROOT/tests/page/page.inc"
 open_browser
-python3 "$ROOT/tests/page/check.py" "$page" build/demo.db demo "$SHOTS" --basic --pictures ||
+python3 -S "$ROOT/tests/page/check.py" "$page" build/demo.db demo "$SHOTS" --basic --pictures ||
     fail "the demo's page in a browser"

@@ -9,7 +9,7 @@ check_diff() {
     shift 3
     "$MEMPROF" diff "$old" "$new" --html=page.html >page.out 2>&1 || { cat page.out; fail "no page of $name"; }
     equal "what it says" page.html "$(cat page.out)"
-    python3 "$ROOT/tests/page/check_diff.py" page.html "$old" "$new" "$name" "$SHOTS" "$@" || fail "page of $name"
+    python3 -S "$ROOT/tests/page/check_diff.py" page.html "$old" "$new" "$name" "$SHOTS" "$@" || fail "page of $name"
 }
 
 # three lines inserted above a cache that grows from 10 x 5000 to 10 x 8000 bytes, all live at the peak

@@ -10,5 +10,6 @@ check_page command --hostile --basic --says "window.owned = 1"
 # what is not UTF-8 in a command line is none in the page
 record true "$(printf 'caf\351 \377 \355\240\200')"
 "$MEMPROF" report out.db --html=page.html >/dev/null
-python3 -c 'open("page.html", encoding="utf-8", errors="strict").read().index("caf\ufffd \ufffd \ufffd\ufffd\ufffd")' ||
+python3 -S -c '
+open("page.html", encoding="utf-8", errors="strict").read().index("caf\ufffd \ufffd \ufffd\ufffd\ufffd")' ||
     fail "the page is not UTF-8"

@@ -10,7 +10,7 @@ check_many() {
     "$MEMPROF" report "$@" --html=page.html >page.out 2>&1 || { cat page.out; fail "no page of $name"; }
     equal "what it says" page.html "$(cat page.out)"
     # shellcheck disable=SC2086
-    python3 "$ROOT/tests/page/check_many.py" page.html "$name" "$SHOTS" $flags -- "$@" || fail "page of $name"
+    python3 -S "$ROOT/tests/page/check_many.py" page.html "$name" "$SHOTS" $flags -- "$@" || fail "page of $name"
 }
 
 # step N: N times 100,000 bytes, taken and given back step by step

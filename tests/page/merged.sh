@@ -21,4 +21,4 @@ assert text == ("591.80 KiB on host as the sum of the peaks of 3 recordings. "
 choices = b.js("return document.querySelector('#instant-select').textContent")
 assert "sum of peaks of host" in choices and "  peak of host" not in choices, choices
 END
-python3 look.py || fail 'what the page says of its figures'
+python3 -S look.py || fail 'what the page says of its figures'

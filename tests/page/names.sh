@@ -1,6 +1,7 @@
 # The page shortens names of functions as sentences do (tests/unit/test_table.c): one table for both.
-need python3 chromium
-python3 - "$ROOT" >names.html <<'END'
+. "$ROOT/tests/page/page.inc"
+open_browser
+python3 -S - "$ROOT" >names.html <<'END'
 import json, re, sys
 root = sys.argv[1]
 string = r'"((?:[^"\\]|\\.)*)"'
@@ -20,16 +21,18 @@ print("<!DOCTYPE html><meta charset=utf-8><script>%s</script><pre id=out></pre><
       "document.getElementById('apart').textContent = distinctNames(apart, placeOf).join('; ');</script>"
       % (open(root + "/templates/units.js").read().replace("</", "<\\/"), json.dumps(rows).replace("</", "<\\/")))
 END
-chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --dump-dom "file://$PWD/names.html" \
-    >out.html 2>chromium.err || { cat chromium.err; fail "chromium"; }
-python3 -c '
-import html, re
-print(html.unescape(re.search("<pre id=.out.>(.*?)</pre>", open("out.html").read(), re.S).group(1)))' >lines.txt
-sort lines.txt | uniq -c >out.txt
+python3 -S - "$ROOT/tests/page" <<'END' || fail "the page of names"
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from browser import served
+b = served(os.environ["BROWSER"])
+b.open(os.path.abspath("names.html"))
+for name in "out", "apart":
+    with open(name, "w", encoding="utf-8") as f:
+        f.write(b.js("return document.getElementById(arguments[0]).textContent + '\\n'", name))
+END
+sort out | uniq -c >out.txt
 lacks "names" out.txt ", not "
 equal "all rows as wanted" "$(grep -c '^ROW(' "$ROOT/tests/short_names.h")" "$(awk '/as wanted/ { print $1 }' out.txt)"
 # those of several functions at one place keep what tells them apart
-equal "told apart" "os::commit(…bool); os::commit(…long, bool); put<int>; put<char>; get; get; one" \
-    "$(python3 -c '
-import html, re
-print(html.unescape(re.search("<pre id=.apart.>(.*?)</pre>", open("out.html").read(), re.S).group(1)))')"
+equal "told apart" "os::commit(…bool); os::commit(…long, bool); put<int>; put<char>; get; get; one" "$(cat apart)"

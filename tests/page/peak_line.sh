@@ -30,8 +30,8 @@ record_ok ./app
 contains "the table's first line" first.csv ",spread,"
 grep 'What the peak is made of' page.html >finding
 contains "the finding" finding ">spread</a> (app.c:"
-python3 "$ROOT/tests/page/page_text.py" page.html >text
-equal "the label's line" "spread $(grep -n '/\* spread \*/' app.c | cut -d: -f1)" "$(python3 - <<'EOF'
+python3 -S "$ROOT/tests/page/page_text.py" page.html >text
+equal "the label's line" "spread $(grep -n '/\* spread \*/' app.c | cut -d: -f1)" "$(python3 -S - <<'EOF'
 import json
 core, model = None, None
 for line in open("text"):

@@ -55,7 +55,7 @@ check_page child --basic --alone
 
 record_ok "$SAMPLES/leak"
 "$MEMPROF" report out.db --html=page.html >/dev/null
-python3 - "$ROOT" <<'EOT' || fail "one process: a note about others"
+python3 -S - "$ROOT" <<'EOT' || fail "one process: a note about others"
 import os, sys
 sys.path.insert(0, os.path.join(sys.argv[1], "tests/page"))
 from browser import served

@@ -6,7 +6,7 @@ at_most "size of an empty page" 400000 "$(stat -c %s page.html)"
 record_ok "$SAMPLES/net"
 check_page net --events --says "step" --says "validation" --says "void *memory = malloc(size_bytes);"
 "$MEMPROF" report out.db --html=bare.html --no-source >/dev/null
-python3 - <<'EOF' || fail "--no-source left source in the page"
+python3 -S - <<'EOF' || fail "--no-source left source in the page"
 import base64, json, re, zlib
 text = open("bare.html").read()
 packed = re.search(r'id="data-source">([^<]*)<', text).group(1)

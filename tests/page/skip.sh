@@ -31,7 +31,7 @@ record_ok ./app
 "$MEMPROF" report out.db --html=page.html --skip xmalloc >/dev/null
 "$MEMPROF" report out.db --html=plain.html >/dev/null
 open_browser
-python3 - "$ROOT" <<'EOF' || fail "the pages"
+python3 -S - "$ROOT" <<'EOF' || fail "the pages"
 import os, sys
 sys.path.insert(0, os.path.join(sys.argv[1], "tests/page"))
 from browser import served

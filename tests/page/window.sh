@@ -5,7 +5,7 @@ open_browser
 same() { # OPTION...
     "$MEMPROF" report out.db --html=page.html "$@" >/dev/null || fail "no page of $*"
     "$MEMPROF" report out.db --by line --top 0 --json "$@" >report.json || fail "no report of $*"
-    python3 - "$ROOT/tests/page" <<'END' || fail "the page of $* is not the report"
+    python3 -S - "$ROOT/tests/page" <<'END' || fail "the page of $* is not the report"
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
 import browser
@@ -38,7 +38,7 @@ same --from peak
 # it with something live: that is live at its end, here and there.
 record_ok sh -c "'$SAMPLES/leak' >/dev/null; '$SAMPLES/net' >/dev/null; '$SAMPLES/leak' >/dev/null"
 "$MEMPROF" report out.db --html=page.html >/dev/null
-python3 - "$ROOT/tests/page" "$MEMPROF" <<'END' || fail "what is dragged"
+python3 -S - "$ROOT/tests/page" "$MEMPROF" <<'END' || fail "what is dragged"
 import json, os, re, shlex, subprocess, sys
 sys.path.insert(0, sys.argv[1])
 import browser

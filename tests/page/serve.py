@@ -1,0 +1,68 @@
+"""Runs a browser, Debian's Chromium, which one test after the other uses: serve.py FILE PROCESS. See serve()."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from devtools import BrowserError, Devtools  # noqa: E402
+
+FLAGS = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--hide-scrollbars",
+    "--allow-pre-commit-input", "--window-size=1280,900", "--remote-debugging-port=0", "about:blank",
+]
+
+
+def listening(profile):
+    """Where a browser with that directory listens, (port, path of the whole browser), once it does; else None."""
+    try:
+        with open(os.path.join(profile, "DevToolsActivePort")) as f:
+            lines = f.read().split("\n")
+    except FileNotFoundError:
+        return None
+    return (int(lines[0]), lines[1]) if len(lines) > 1 and lines[1] else None
+
+
+class Server:
+    """A running Chromium; where its page is."""
+
+    def __init__(self):
+        self.profile = tempfile.mkdtemp(prefix="memprof-page-")
+        program = shutil.which("chromium-headless-shell") or shutil.which("chromium")  # the shell has no window to draw: a quarter cheaper
+        self.process = subprocess.Popen([program, *FLAGS, f"--user-data-dir={self.profile}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not (where := listening(self.profile)):
+            if self.process.poll() is not None:
+                raise BrowserError(f"{program} ended")
+            time.sleep(0.05)
+        whole = Devtools(*where)
+        page = next(t["targetId"] for t in whole.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        whole.close()
+        self.place = [where[0], "/devtools/page/" + page]
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+
+def serve(path, parent):
+    """Runs a browser until SIGTERM, or until that process is gone; the file says where it is."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server = Server()
+    try:
+        with open(path + ".new", "w") as f:
+            json.dump(server.place, f)
+        os.rename(path + ".new", path)
+        while os.path.exists(f"/proc/{parent}"):
+            time.sleep(1)
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], sys.argv[2])

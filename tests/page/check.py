@@ -4,18 +4,22 @@
 --alone                 a child was gone at all that is shown
 --addresses             the page's address has its state, for each device
 --apart                 of processes that end one after another
---basic                 tables alone: not what a pointer does to the timeline and the flame graph, nor other widths and
-                        themes, but with --pictures or --hostile
+--basic                 the page as it opens, its tables, and a row: not instants and other widths (but with --pictures or
+                        --hostile), nor what hands do
 --devices               everything follows each device in turn
 --ended                 of a Python program that is one process: the layers at its end
 --child                 of one with a child that ended before it
 --events                a chosen instant and range against v_event, too, as `memprof sql` ($MEMPROF) has it
 --failure CSV           of the last out-of-memory error, with what `report --at` said of its instant
+--hands                 what a pointer, the wheel and keys do to the timeline, the tables and the flame graph, and themes:
+                        it is of the page's scripts, so pages that have something else to offer to them have it
 --hostile               nothing of the recording became an element
 --limits                how long a click and a frame take
 --opens FORK FILE:LINE  of a known program, where the flame graph and the source open
---pictures              also of the dark scheme and of a phone
+--pictures              of the page, its dark scheme, and a phone's
 --resident              what was on the pages
+--same-sites            but for its rows of segments the recording is another one's that has its own check: not what is
+                        made of sites
 --says TEXT             the page has this text
 --segments CSV          live bytes and blocks of each, as `report --segments` has them
 Screenshots go to SHOTS/NAME-*.png."""
@@ -29,11 +33,11 @@ import urllib.parse
 from collections import Counter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from check_recorded import Recorded  # noqa: E402
+from check_hands import Hands  # noqa: E402
 from shown import bytes_text, count_text, equal, expect, failures  # noqa: E402
 
 
-class Check(Recorded):
+class Check(Hands):
     def start(self):
         b = self.browser
         b.requests()
@@ -73,16 +77,9 @@ class Check(Recorded):
             is_script = re.fullmatch(r"(.*/)?(python[\d.]*|(ba|da)?sh)", words[0]) and len(words) > 1 and not words[1].startswith("-")
             equal("title", words[1 if is_script else 0].rsplit("/", 1)[-1], self.text("h1"))
 
-    def look(self):
-        """What a reader sees first, at 1280x900, before anything is chosen."""
+    def figures(self):
+        """Wide numbers, too, stand in one line at 1280 pixels."""
         b = self.browser
-        b.js("scrollTo(0, 0)")
-        box = "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.top, b.bottom]"
-        if b.js("return timeline.panels.length"):
-            top, bottom = b.js(box, ".panel")
-            expect("the timeline is above the fold", top < 420 and bottom < 900, (top, bottom))
-            self.wheel_scrolls()
-            self.labels()
         tops = """const line = document.querySelector('.numbers .device'), divs = line ? [...line.querySelectorAll('div')] : [];
             const tops = () => new Set(divs.map((d) => Math.round(d.getBoundingClientRect().bottom / 8))).size;
             const one = divs.some((d) => d.textContent.includes('different times')) ? 1 : tops(), html = line ? line.innerHTML : '';
@@ -94,6 +91,20 @@ class Check(Recorded):
             return [one, large];"""
         if b.js("return innerWidth") >= 1200:
             expect("a device's figures are in one line", max(b.js(tops)) <= 1, b.js(tops))
+
+    def look(self):
+        """What a reader sees first, at 1280x900, before anything is chosen."""
+        b = self.browser
+        b.js("scrollTo(0, 0)")
+        box = "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.top, b.bottom]"
+        if b.js("return timeline.panels.length"):
+            top, bottom = b.js(box, ".panel")
+            expect("the timeline is above the fold", top < 420 and bottom < 900, (top, bottom))
+            if "--hands" in self.flags:
+                self.wheel_scrolls()
+            self.labels()
+            self.peaks()
+        self.figures()
         expect("advice is folded", b.js("return [...document.querySelectorAll('.note')].every((n) => !n.textContent.startsWith('Advice') || !n.checkVisibility())"))
         if b.js("return document.querySelectorAll('#table tbody tr').length"):
             equal("the first row is chosen", ["true", 1], b.js("return [document.querySelector('#table tbody tr').getAttribute('aria-selected'), document.querySelectorAll('#table tr[aria-selected=true]').length]"))
@@ -111,26 +122,24 @@ class Check(Recorded):
         expect("code without a symbol has a short name", not [r for r in raw if re.search(r"\.so[.\d]*\+0x", r)], [r for r in raw if "+0x" in r][:3])
         self.look_flame()
 
-    def wheel_scrolls(self):
-        b = self.browser
-        b.js("document.activeElement.blur(); document.documentElement.style.scrollBehavior = 'auto'")
-        b.wheel(".panel canvas", 0.5, 0.5, 0)
-        before, whole = b.js("return [scrollY, timeline.view.to - timeline.view.from]")
-        b.wheel(".panel canvas", 0.5, 0.5, -240)
-        equal("the wheel over the chart leaves it as it is", whole, b.js("return timeline.view.to - timeline.view.from"))
-        b.js("scrollTo(0, 0)")
-        b.js("""const c = document.querySelector('.panel canvas'), r = c.getBoundingClientRect();
-            c.dispatchEvent(new WheelEvent('wheel', {deltaY: -240, ctrlKey: true, bubbles: true, cancelable: true, clientX: r.left + 300, clientY: r.top + 50}))""")
-        expect("with Ctrl it zooms", b.js("return timeline.view.to - timeline.view.from") < whole or whole <= 1000)
-        scrolls = b.js("""timeline.show(0, timeline.whole);
-            const c = document.querySelector('.panel canvas'), r = c.getBoundingClientRect();
-            timeline.show(0, timeline.whole / 2);
-            const e = new WheelEvent('wheel', {deltaY: 240, bubbles: true, cancelable: true, clientX: r.left + 300, clientY: r.top + 50});
-            c.dispatchEvent(e);
+    def peaks(self):
+        """However near one looks: each device's peak is drawn."""
+        lost = self.browser.js("""
+            const lost = [];
+            for (const panel of timeline.panels) {
+              const peak = model.peak(panel.device, 'active');
+              if (!peak) continue;
+              for (let span = timeline.whole; span > 2000; span /= 1.7) {
+                timeline.show(peak.time - span * 0.37, peak.time + span * 0.63);
+                const v = timeline.visible(panel.pyramid, 1100);
+                let max = 0;
+                for (let i = v.first; i <= v.last; i++) max = Math.max(max, v.l.active_max[i]);
+                if (max !== peak.value) lost.push([panel.pyramid.device, span, max, peak.value]);
+              }
+            }
             timeline.show(0, timeline.whole);
-            return !e.defaultPrevented;""")
-        expect("without, the page scrolls", scrolls)
-        b.js("document.documentElement.style.scrollBehavior = ''; scrollTo(0, 0)")
+            return lost;""")
+        expect("no zoom loses the peak", not lost, lost[:3])
 
     def labels(self):
         """The panels are drawn with and without their labels: no pixel of a line's colour may differ."""
@@ -269,17 +278,8 @@ class Check(Recorded):
         told = dict(zip(names, values))
         expect("all statistics, those that follow from others too", told.get("allocations") not in (None, "0")
                and told.get("mean size of an allocation", "-") != "-", told)
-        b.click('[data-sort="blocks"]')
-        values = b.js("return [...document.querySelectorAll('#table tbody tr')].map((r) => Number(r.querySelectorAll('td')[2].textContent.replace(/,/g, '')))")
-        expect("sorting by blocks", values == sorted(values, reverse=True), values[:5])
-        b.click('[data-sort="self"]')
-        name = self.rows()[0][0]
-        b.type("#table-filter", name[:12])
-        expect("filter keeps the row", name in [r[0] for r in self.rows()], self.rows()[:2])
-        fewer = b.js("return Number(document.querySelector('#table table').dataset.rows)")
-        every = b.js("return tables.rows.length")
-        expect("filter leaves fewer rows", 1 <= fewer <= every, (fewer, every))
-        b.js("const f = document.getElementById('table-filter'); f.value = ''; f.dispatchEvent(new Event('input'))")
+        if "--hands" in self.flags:
+            self.sort_and_filter()
 
     def events_between(self, low, high):
         """(allocated, freed, live as a process ended) of the host's events in (low, high], by the program's own sql."""
@@ -314,88 +314,20 @@ class Check(Recorded):
             expect("grew by", ("+" if grown > 0 else "") + bytes_text(grown) in self.text("#selection-text"), self.text("#selection-text"))
         self.settle(lambda: b.click("[data-moment=peak]"))
 
-    def zoom(self):
-        b = self.browser
-        whole = b.js("return timeline.whole")
-        self.settle(lambda: b.pointer(".panel canvas", [(0.5, 0.5)])) # whoever clicked the chart means it
-        for _ in range(4):
-            b.wheel(".panel canvas", 0.5, 0.5, -240)
-        span = b.js("return timeline.view.to - timeline.view.from")
-        expect("after a click the wheel zooms in", span < whole * 0.6, span / whole)
-        b.js("document.querySelector('.panel canvas').focus()")
-        b.keys("ArrowRight")
-        expect("keys move the cursor", b.js("return timeline.cursor !== null"))
-        b.keys("0")
-        equal("0 shows the whole run", whole, b.js("return timeline.view.to - timeline.view.from"))
-        self.settle(lambda: b.keys("p"))
-        equal("p goes to the peak", "peak", b.js("return app.selection.moment"))
-        b.click("[data-tool=zoom]")
-        b.pointer(".panel canvas", [(0.3, 0.5), (0.4, 0.5), (0.6, 0.5)])
-        expect("a drag zooms", b.js("return timeline.view.to - timeline.view.from") < whole * 0.5)
-        b.click("[data-tool=pan]")
-        before = b.js("return timeline.view.from")
-        b.pointer(".panel canvas", [(0.5, 0.5), (0.55, 0.5), (0.6, 0.5)])
-        expect("a drag pans", b.js("return timeline.view.from") < before)
-        b.click("#zoom-reset")
-        b.click("[data-tool=select]")
-        lost = b.js("""
-            const lost = [];
-            for (const panel of timeline.panels) {
-              const peak = model.peak(panel.device, 'active');
-              if (!peak) continue;
-              for (let span = timeline.whole; span > 2000; span /= 1.7) {
-                timeline.show(peak.time - span * 0.37, peak.time + span * 0.63);
-                const v = timeline.visible(panel.pyramid, 1100);
-                let max = 0;
-                for (let i = v.first; i <= v.last; i++) max = Math.max(max, v.l.active_max[i]);
-                if (max !== peak.value) lost.push([panel.pyramid.device, span, max, peak.value]);
-              }
-            }
-            timeline.show(0, timeline.whole);
-            return lost;""")
-        expect("no zoom loses the peak", not lost, lost[:3])
-        if "--limits" in self.flags:
-            self.frames()
-
-    def frames(self):
-        b = self.browser
-        frame = b.processor_ms(lambda: b.js_async("""
-            const done = arguments[0];
-            let frames = 0;
-            (function step() {
-              timeline.zoom(frames < 30 ? 0.9 : 1.11, timeline.whole * 0.4);
-              drawNow();
-              if (++frames < 60) requestAnimationFrame(step); else { timeline.show(0, timeline.whole); done(); }
-            })();""")) / 60
-        print(f"  {frame:.1f} ms of processor time a frame while zooming")
-        expect("zooming at 60 frames a second", frame < 16.7, frame)
-
     def flame(self):
         b = self.browser
         peak = self.sql("SELECT peak_active_bytes FROM total WHERE device_id = ? AND kind = 'all'", self.device_id)[0][0]
         equal("flame graph's root", peak, b.js("return flame.root.value"))
-        needle = b.js("const k = flame.children(flame.root).find((x) => x.fn !== undefined); return k ? model.m.functions.name[k.fn] : 'alone'")[:20]
-        b.type("#flame-search", needle)
-        expect("search says its share", "Found in" in self.text("#flame-found"), needle)
         b.click("[data-flame=up]")
         equal("inverted, the root is the same", peak, b.js("return flame.root.value"))
         leaf = b.js("return flame.children(flame.root).reduce((t, k) => t + k.value, 0)")
         equal("by callee, all is accounted for", peak, leaf)
         b.click("[data-flame=down]")
-        b.js("flame.zoom(flame.root)")
-        b.pointer(".flame-wrap", [(0.2, 30 / b.js("return document.querySelector('.flame-wrap').clientHeight"))])
-        expect("a click zooms", b.js("return flame.zoomed !== flame.root"))
-        b.js("document.getElementById('flame-canvas').focus()")
-        b.keys("Escape")
-        expect("Escape goes back", b.js("return flame.zoomed === flame.root"))
-        b.keys("ArrowDown", "ArrowDown")
-        expect("arrows tell where they are", len(self.text("#flame-status")) > 5)
         for value in ("alloc_bytes", "alloc_count", "temporary_count", "end_bytes"):
             b.js("const s = document.getElementById('flame-measure'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", value)
             want = self.sql(f"SELECT {'end_active_bytes' if value == 'end_bytes' else value} FROM total WHERE device_id = ? AND kind = 'all'", self.device_id)[0][0]
             equal(f"flame graph by {value}", want, b.js("return flame.root.value"))
         b.js("const s = document.getElementById('flame-measure'); s.value = 'selection'; s.dispatchEvent(new Event('change'))")
-        b.js("const s = document.getElementById('flame-search'); s.value = ''; s.dispatchEvent(new Event('input'))")
 
     def links(self):
         b = self.browser
@@ -409,18 +341,6 @@ class Check(Recorded):
     def looks(self):
         b = self.browser
         b.js("scrollTo(0, 0)")
-        expect("a line that is not drawn is not struck out, and says so", b.js("const s = document.querySelector('.series'); s.setAttribute('aria-pressed', 'false'); const is = [getComputedStyle(s).textDecorationLine, getComputedStyle(s, '::after').content]; s.setAttribute('aria-pressed', 'true'); return is.join()") == 'none,"(not drawn)"')
-        light = b.js("return getComputedStyle(document.body).backgroundColor")
-        time.sleep(0.2)
-        self.shot("light", True)
-        b.click('[data-theme-choice="dark"]')
-        dark = b.js("return getComputedStyle(document.body).backgroundColor")
-        expect("the switch changes the theme", light != dark, (light, dark))
-        self.picture("dark")
-        b.click('[data-theme-choice="auto"]')
-        b.scheme("dark")
-        equal("the system's dark scheme is followed", dark, b.js("return getComputedStyle(document.body).backgroundColor"))
-        b.scheme("light")
         equal("nothing sticks out at 1280 pixels", 1280, b.js("return document.documentElement.scrollWidth"))
         b.resize(390, 844, 1, True)
         b.drawn()
@@ -469,38 +389,28 @@ class Check(Recorded):
         try:
             self.start()
             self.header()
-            for text in [t for f, t in zip(self.flags, self.flags[1:]) if f == "--says"]:
+            for text in self.told("--says"):
                 expect("says: " + text, text in self.browser.js("return document.querySelector('main').textContent"))
             if "--opens" in self.flags:
                 self.opens(*self.flags[self.flags.index("--opens") + 1:][:2])
-            self.look()
-            self.tables()
-            if "--basic" not in self.flags:
+            hands, basic = "--hands" in self.flags, "--basic" in self.flags
+            if "--same-sites" not in self.flags:
+                self.look()
+                self.tables()
+            if not basic:
                 self.instants()
-                self.zoom()
+                if hands:
+                    self.zoom()
                 self.flame()
+                if hands:
+                    self.flame_hands()
                 self.links()
-            if "--devices" in self.flags:
-                self.devices()
-            if "--addresses" in self.flags:
-                self.addresses()
-            if "--segments" in self.flags:
-                self.segments(self.flags[self.flags.index("--segments") + 1])
-            if "--failure" in self.flags:
-                self.failure(self.flags[self.flags.index("--failure") + 1])
-            if "--hostile" in self.flags:
-                self.hostile()
-            if "--resident" in self.flags:
-                self.resident()
-            if "--apart" in self.flags:
-                self.apart()
-            if "--ended" in self.flags:
-                self.ended()
-            if "--child" in self.flags:
-                self.child()
-            if "--alone" in self.flags:
-                self.alone()
-            if "--basic" not in self.flags or {"--pictures", "--hostile"} & set(self.flags):
+            for part in ("devices", "addresses", "segments", "failure", "hostile", "resident", "apart", "ended", "child", "alone"):
+                if "--" + part in self.flags:
+                    getattr(self, part)()
+            if hands or "--pictures" in self.flags:
+                self.themes()
+            if not basic or {"--pictures", "--hostile"} & set(self.flags):
                 self.looks()
             self.end()
         finally:

@@ -114,7 +114,8 @@ def main():
     expect("size under 5 MB", os.path.getsize(page) < 5_000_000, os.path.getsize(page))
     if "--cache" in flags:
         cache(b)
-    b.screenshot(os.path.join(shots, name + ".png"), True)
+    if "--cache" in flags or os.environ.get("PICTURES"):
+        b.screenshot(os.path.join(shots, name + ".png"), True)
     flame(b, totals(old), totals(new))
     rows(b, old, new)
     about = b.js("return document.getElementById('about').textContent")

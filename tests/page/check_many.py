@@ -92,7 +92,8 @@ def main():
     expect("size under 5 MB", os.path.getsize(page) < 5_000_000, os.path.getsize(page))
     if "--ranks" in flags:
         ranks(b)
-    b.screenshot(os.path.join(shots, name + ".png"), True)
+    if "--ranks" in flags or os.environ.get("PICTURES"):
+        b.screenshot(os.path.join(shots, name + ".png"), True)
     names = b.js("return model.core.devices.map((d) => d.name)")
     want = [[f["file"], f["rank"], f["device"], *(f[k] for k in KEYS.values())] for f in said["files"]]
     got = b.js("""return model.files.flatMap((f) => f.rows.length ? f.rows.map((r) => [f.path, f.rank === undefined ? null : f.rank, model.core.devices[r.device].name, ...arguments[0].map((k) => r[k])])

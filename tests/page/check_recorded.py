@@ -23,6 +23,12 @@ class Recorded(Shown):
             self.follows(name, i)
             self.layers(name, i)
             self.transfers(name)
+        if "--hands" in self.flags:
+            self.switches()
+
+    def switches(self):
+        """By a button, by a panel's name, by a click on a panel."""
+        b = self.browser
         self.settle(lambda: b.click("[data-moment=end]"))
         self.settle(lambda: b.click('#device-switch [data-device="1"]'))
         equal("another device, the same moment", [1, "end"], b.js("return [app.device, app.selection.moment]"))
@@ -179,19 +185,22 @@ class Recorded(Shown):
         b.click("[data-tab=line]")
 
     def addresses(self):
-        """The address has the whole state: a page that is opened with it shows the same."""
+        """The address has the whole state: a page that is opened with it, or gets it later, shows the same. Each kind of it is opened once."""
         b = self.browser
         names = [r[0] for r in self.sql("SELECT name FROM device ORDER BY device_id")]
         state = "return [model.core.devices[app.device].name, app.selection.moment, app.kind, tables.chosen, location.hash]"
-        for name in names:
+        for number, name in enumerate(names):
             quoted = urllib.parse.quote(name, safe=":")
-            for what in (f"#device={quoted}&at=end", f"#device={quoted}&time=1000", f"#device={quoted}&at=run&line=0"):
-                b.open("/dev/null")
-                b.open(self.page + what)
-                b.wait("document.documentElement.dataset.settled")
+            for kind, what in enumerate((f"#device={quoted}&at=end", f"#device={quoted}&time=1000", f"#device={quoted}&at=run&line=0")):
+                if kind == number % 3:
+                    b.open("/dev/null")
+                    b.open(self.page + what)
+                    b.wait("document.documentElement.dataset.settled")
+                else:
+                    self.settle(lambda: b.js("location.hash = arguments[0]", what))
                 moment = {"at=end": "end", "time=1000": "instant"}.get(what.split("&")[1], "run")
                 got = b.js(state)
-                equal(f"opened with {what}", [name, moment, what], [got[0], got[1], got[4]])
+                equal(f"{'opened with' if kind == number % 3 else 'moved to'} {what}", [name, moment, what], [got[0], got[1], got[4]])
                 expect("the row in it is chosen", ("line=" in what) == bool(got[3]), got)
         b.js("location.hash = '#timeline'")
         equal("a section's address changes nothing", "run", b.js("return app.selection.moment"))
@@ -199,22 +208,20 @@ class Recorded(Shown):
             b.js("location.hash = arguments[0]", junk)
         time.sleep(0.3)
         expect("addresses of no sense", b.js("return app.device >= 0 && app.device < model.core.devices.length && !!app.selection"))
-        b.open("/dev/null")
-        b.open(self.page)
-        b.wait("document.documentElement.dataset.settled")
+        self.settle(lambda: b.js("location.hash = arguments[0]", "#device=" + urllib.parse.quote(names[0], safe=":") + "&at=peak"))
 
-    def segments(self, segments_csv):
+    def segments(self):
         """What is live in each at the end, where blocks begin in one and go on in the next."""
         b = self.browser
         self.settle(lambda: b.click("[data-moment=end]"))
-        with open(segments_csv, newline="") as f:
+        with open(self.told("--segments")[0], newline="") as f:
             rows = [[int(r["size_bytes"]), int(r["live_bytes"]), int(r["live_count"])] for r in csv.DictReader(f)]
         equal("what is live in each segment", sorted(rows), sorted(b.js("return blocks.segments.map((g) => [g.segment[BLOCK.SIZE], g.used, g.inside.length])")))
 
-    def failure(self, at_csv):
+    def failure(self):
         """The last out-of-memory error: its figures, who held the rest, and that choosing another one moves the page."""
         b = self.browser
-        with open(at_csv, newline="") as f:
+        with open(self.told("--failure")[0], newline="") as f:
             lines = sorted(((int(r["live_bytes"]), r["function"]) for r in csv.DictReader(f) if int(r["live_bytes"]) > 0), reverse=True)
         ooms = self.sql("SELECT o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes, o.device FROM v_oom o WHERE NOT is_handled ORDER BY o.time_ns")
         for n in (len(ooms) - 1, 0):

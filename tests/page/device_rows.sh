@@ -21,19 +21,19 @@ equal "reserved at the peak, and at most" "$((64 << 20))|$((80 << 20))" \
     WHERE device_id = 1 AND alloc_ns <= peak_active_ns AND free_ns > peak_active_ns) || '|' || peak_reserved_bytes
     FROM total WHERE device_id = 1 AND kind = 'all'")"
 sqlite3 out.db "DELETE FROM segment WHERE segment_id = (SELECT min(segment_id) FROM segment WHERE device_id = 1)"
-check_page missing --basic --devices
+check_page missing --same-sites --basic --devices
 more="INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns) SELECT
         100000, 1, 'sub', 1, 4096, 1048576, 0, peak_active_ns + 1 FROM total WHERE device_id = 1 AND kind = 'all'"
 cp fragment.db out.db
 sqlite3 out.db "$more; WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 65535)
     INSERT INTO segment(segment_id, device_id, kind, process_id, address, size_bytes, alloc_ns, free_ns) SELECT
         100000 + x, 1, 'sub', 1, 8192, 16, 0, 0 FROM n"
-check_page full --basic --devices
+check_page full --same-sites --basic --devices
 cp fragment.db out.db
 sqlite3 out.db \
     "$more; UPDATE total SET kind = 'vmm', alloc_count = 0, alloc_bytes = 0, free_count = 0, peak_reserved_bytes =
         1048576 WHERE device_id = 1 AND kind = 'device'"
-check_page mapped --basic --devices
+check_page mapped --same-sites --basic --devices
 
 # what a stranger may have put into a file
 synthetic 20000

@@ -7,14 +7,14 @@ P=$SIM/plain
 RUN_OPTIONS=--source
 
 SIM_CUDA_DEVICES=2 record_ok "$P/net" 2 10
-check_page net-gpu --devices --addresses --pictures --says "Layers"
+check_page net-gpu --hands --devices --addresses --pictures --says "Layers"
 
 rm -f state
 record_ok "$P/oom"
 at=$(value "SELECT time_ns FROM oom ORDER BY time_ns DESC LIMIT 1")
 "$MEMPROF" report out.db --by line --device cuda:0 --at "${at}ns" --csv >at.csv || fail "report --at"
-check_page oom --basic --devices --failure at.csv --says "2 allocations failed; 1 was had when tried again" --says \
-    "More was asked for than the device has"
+check_page oom --hands --basic --devices --failure at.csv --says \
+    "2 allocations failed; 1 was had when tried again" --says "More was asked for than the device has"
 
 rm -f state
 record_ok "$P/fragment"

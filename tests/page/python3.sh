@@ -12,7 +12,7 @@ EOF
 PYTHONMALLOC=malloc
 export PYTHONMALLOC
 record_ok "$(python3 -c 'import sys; print(sys.executable)')" work.py # not a launcher of it
-check_page python3 --events --ended
+check_page python3 --events --ended --hands
 
 # The child's end is one of several; what the interpreter freed is most of what lies between.
 cat >>work.py <<'EOF'

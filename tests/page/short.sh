@@ -4,7 +4,7 @@ record_ok true
 check_page true --basic
 at_most "size of an empty page" 400000 "$(stat -c %s page.html)"
 record_ok "$SAMPLES/net"
-check_page net --events --says "step" --says "validation" --says "void *memory = malloc(size_bytes);"
+check_page net --events --hands --says "step" --says "validation" --says "void *memory = malloc(size_bytes);"
 "$MEMPROF" report out.db --html=bare.html --no-source >/dev/null
 python3 -S - <<'EOF' || fail "--no-source left source in the page"
 import base64, json, re, zlib

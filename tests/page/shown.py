@@ -64,14 +64,15 @@ class Shown:
         values = [[None if v == "" else int(v) if v.lstrip("-").isdigit() else v for v in row] for row in rows]
         self.db.executemany(f"INSERT INTO temp.{table}({', '.join(head)}) VALUES({', '.join('?' * len(head))})", values)
 
-    def shot(self, what, whole=False):
-        self.browser.screenshot(os.path.join(self.shots, f"{self.name}-{what}.png"), whole)
+    def told(self, flag):
+        """What follows that flag, each time that it is given."""
+        return [value for f, value in zip(self.flags, self.flags[1:]) if f == flag]
 
     def picture(self, what):
         """The whole page, where it is asked for: it takes longer than all that is compared with one look."""
-        if "--pictures" in self.flags:
+        if "--pictures" in self.flags or os.environ.get("PICTURES"):
             time.sleep(0.4) # what fades in has come
-            self.shot(what, True)
+            self.browser.screenshot(os.path.join(self.shots, f"{self.name}-{what}.png"), True)
 
     def settle(self, action):
         before = int(self.browser.js("return document.documentElement.dataset.settled || '0'"))

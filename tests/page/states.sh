@@ -17,7 +17,7 @@ record "$PROGRAMS/many" 300000
 sqlite3 out.db \
     "UPDATE event_chunk SET data = x'00', site_delta = x'00' WHERE chunk_id = (SELECT max(chunk_id) / 2 FROM
         event_chunk)"
-check_page damaged --says "could not be read"
+check_page damaged --hands --says "could not be read"
 sqlite3 out.db \
     "UPDATE stack SET parent_id = stack_id; UPDATE frame SET line = -5, file_id = 99999999; UPDATE timeline SET
         width_ns = 0;

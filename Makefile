@@ -66,7 +66,7 @@ endif
 EVENTS_SRC := report/query/vtab_event.c
 EVENTS_DEPS := $(wildcard common/chunk*.c common/packed*.c) common/buf.c common/kind.c common/error.c
 TOOL_SRC := $(wildcard $(TOOL_ROOMS:%=%/*.c))
-TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o
+TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embed.o $(BUILD)/obj/schema_image.o
 # all of memprof but main(): for memprof itself and for the tests of its parts
 LIBTOOL := $(BUILD)/libtool.a
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o)
@@ -135,6 +135,15 @@ $(BUILD)/embed.c: tools/embed.sh $(EMBED)
 $(BUILD)/obj/embed.o: $(BUILD)/embed.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+# the empty database of common/schema.sql, made once here
+$(BUILD)/schema_image.c: tools/schema_image.c common/schema.sql common/db.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $(BUILD)/make_schema $< -lsqlite3 && $(BUILD)/make_schema common/schema.sql $(BUILD)/schema.db >$@.tmp && mv $@.tmp $@
+
+$(BUILD)/obj/schema_image.o: $(BUILD)/schema_image.c common/schema.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -I. -c $< -o $@
 
 $(LIBTOOL): $(filter-out %/cli/main.o,$(TOOL_OBJ))
 	@rm -f $@

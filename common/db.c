@@ -32,11 +32,16 @@ static int is_full(sqlite3 *db, int code)
                                    statvfs(file_of(db), &disk) == 0 && disk.f_bavail * disk.f_frsize < SHARED_BYTES);
 }
 
+static int disk_full(const char *path, struct error *err)
+{
+    return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", path);
+}
+
 int db_error(sqlite3 *db, struct error *err)
 {
     int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     if (is_full(db, code))
-        return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", file_of(db));
+        return disk_full(file_of(db), err);
     if (code == SQLITE_BUSY)
         return error_set(err, EBUSY, "%s: another program has been reading or writing it for %d s; try again after it",
                          file_of(db), DB_BUSY_MS / 1000);
@@ -62,31 +67,30 @@ int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct er
     return sqlite3_prepare_v2(db, sql, -1, statement, NULL) == SQLITE_OK ? 0 : db_error(db, err);
 }
 
-int db_create(const char *path, sqlite3 **db, struct error *err)
+/* The file is made here, not by SQLite, so that an existing one or a link is never followed. */
+static int create_file(const char *path, struct error *err)
 {
-    /* The file is made here, not by SQLite, so that an existing one or a link is never followed. */
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
+    int rc = schema_write(fd);
     close(fd);
+    if (rc)
+        unlink(path);
+    return rc == -ENOSPC ? disk_full(path, err) : rc ? error_set(err, -rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+int db_create(const char *path, sqlite3 **db, struct error *err)
+{
     *db = NULL;
-    int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK
-                 ? 0
-                 : db_error(*db, err);
-    char pragma[128];
-    snprintf(pragma, sizeof pragma, "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-             DB_APPLICATION_ID, DB_SCHEMA_PLAIN);
+    int rc = create_file(path, err);
+    if (rc)
+        return rc;
+    if (sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        rc = db_error(*db, err);
     sqlite3_busy_timeout(*db, DB_BUSY_MS);
     if (rc == 0)
-        rc = db_exec(*db, "PRAGMA page_size = 4096; PRAGMA synchronous = OFF;", err);
-    if (rc == 0) /* into the file itself, not its log: whose it is can be seen from the first on */
-        rc = db_exec(*db, pragma, err);
-    if (rc == 0)
-        rc = db_exec(*db, "PRAGMA journal_mode = WAL; BEGIN", err);
-    if (rc == 0)
-        rc = db_exec(*db, common_schema_sql, err);
-    if (rc == 0)
-        rc = db_exec(*db, "COMMIT", err);
+        rc = db_exec(*db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL", err);
     if (rc) {
         sqlite3_close(*db);
         *db = NULL;

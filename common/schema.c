@@ -2,9 +2,12 @@
 
 #include "error.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { ITEMS_MAX = 256 };
 
@@ -45,6 +48,20 @@ static void find_items(void)
         else if (strncmp(line, view, sizeof view - 1) == 0)
             add(line + sizeof view - 1, 1);
     }
+}
+
+int schema_write(int fd)
+{
+    const struct schema_part *last = common_schema_parts;
+    while (last->bytes)
+        last++;
+    char *image = xcalloc(1, last->offset);
+    for (const struct schema_part *part = common_schema_parts; part < last; part++)
+        memcpy(image + part->offset, part->data, part->bytes);
+    ssize_t written = write(fd, image, last->offset); /* at once: no moment leaves a part of it */
+    int rc = written < 0 ? -errno : (size_t)written < last->offset ? -ENOSPC : 0;
+    free(image);
+    return rc;
 }
 
 const struct schema_item *schema_items(size_t *count)

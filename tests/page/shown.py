@@ -61,8 +61,8 @@ class Shown:
                               check=True, text=True).stdout
         head, *rows = csv.reader(io.StringIO(text))
         self.db.execute(f"CREATE TEMP TABLE {table} AS SELECT * FROM main.{table} WHERE 0")
-        values = [[None if v == "" else int(v) if v.lstrip("-").isdigit() else v for v in row] for row in rows]
-        self.db.executemany(f"INSERT INTO temp.{table}({', '.join(head)}) VALUES({', '.join('?' * len(head))})", values)
+        values = ["nullif(?, '')"] * len(head)  # what is a number becomes one by its column's type
+        self.db.executemany(f"INSERT INTO temp.{table}({', '.join(head)}) VALUES({', '.join(values)})", rows)
 
     def told(self, flag):
         """What follows that flag, each time that it is given."""

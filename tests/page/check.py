@@ -294,7 +294,9 @@ class Check(Hands):
     def instants(self):
         b = self.browser
         took = []
-        for x in (0.3, 0.62, 0.9, 0.45, 0.75) if "--limits" in self.flags else (0.62,):
+        for x in (0.62, 0.3, 0.9, 0.45, 0.75):
+            if "--limits" not in self.flags and len(took) in (1, 3) and sorted(took)[len(took) // 2] < 100:
+                break  # where one is over the limit, which may be the doing of the machine, it is the median of three or five
             took.append(round(b.processor_ms(lambda: self.settle(lambda: b.pointer(".panel canvas", [(x, 0.6)])))))
             instant = b.js("return app.selection.moment === 'instant' ? model.instants.time[app.selection.instant] : -1")
             if instant < 0 or "--events" not in self.flags:

@@ -39,13 +39,17 @@ class Server:
             if self.process.poll() is not None:
                 raise BrowserError(f"{program} ended")
             time.sleep(0.05)
+        self.where = where
         whole = Devtools(*where)
         page = next(t["targetId"] for t in whole.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         whole.close()
         self.place = [where[0], "/devtools/page/" + page]
 
     def close(self):
-        self.process.terminate()
+        try:  # not by a signal: the program may be a script that started the browser
+            Devtools(*self.where).call("Browser.close")
+        except (BrowserError, OSError):
+            self.process.terminate()
         self.process.wait()
         shutil.rmtree(self.profile, ignore_errors=True)
 

@@ -174,7 +174,7 @@ struct environment_need {
     const char *preload; /* the value that is there */
     int session, preload_ok;
     int is_apart;        /* an empty session: no part of the recording, as are reports that the program makes of it */
-    int without_library; /* it would not be found: LD_PRELOAD shall not name it */
+    int without_library; /* it is not found, or not welcome: LD_PRELOAD shall not name it */
 };
 
 static int environment_needs(char *const *env, const struct image_target *target, struct environment_need *need)

@@ -3,6 +3,7 @@
 #include "image.h"
 
 #include "environment.h"
+#include "needed.h"
 #include "process.h"
 #include "unwind/modules.h"
 
@@ -214,4 +215,5 @@ void image_target(struct image_target *t, int fd, const char *file, enum image_s
         t->reach = WIRE_REACH_NO_LIBRARY;
     else if (session == ENOENT_RESULT)
         t->reach = WIRE_REACH_NO_SESSION;
+    t->without_library |= (uint32_t)needed_comes_first(path_of(t)); /* the collector finds out why it did not come */
 }

@@ -13,7 +13,7 @@ struct image_target {
     uint64_t words[3 + WIRE_TARGET_MAX / 8]; /* word 1, pid and stamp of the record, then the path */
     uint32_t bytes;                          /* of the path */
     uint32_t reach;                          /* enum wire_reach */
-    uint32_t without_library;                /* it will not find the library that LD_PRELOAD names */
+    uint32_t without_library; /* it will not find the library that LD_PRELOAD names, or not start behind it */
 };
 
 enum image_search { IMAGE_AT, IMAGE_IN_PATH };

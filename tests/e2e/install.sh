@@ -1,5 +1,7 @@
 # make install and uninstall, staged; the installed program finds its library and records.
 need make
+# what is there was built by the compiler itself: with another one make would build all of it again, below other tests
+export CC="${COMPILER_CC:-$CC}" CXX="${COMPILER_CXX:-$CXX}"
 make -s -C "$ROOT" BUILD="$BUILD" DESTDIR="$PWD/stage" install >log 2>&1 || { cat log; fail "make install"; }
 for f in bin/memprof lib/memprof/libmemprof.so lib/memprof/memprof_events.so lib/memprof/python/memprof/__init__.py \
     include/memprof.h share/bash-completion/completions/memprof share/zsh/site-functions/_memprof \

@@ -107,14 +107,17 @@ class Browser:
         return "Mouse", {"type": "mouse" + kind, "x": x, "y": y, **params}
 
     def click(self, css):
-        """In the middle of the element's first line."""
+        """In the middle of the element's first line. The page has handled it then: the browser's answer may come before that."""
         x, y, other = self.js("""const e = document.querySelector(arguments[0]);
+            window.clickSeen = false;
+            addEventListener('click', () => setTimeout(() => { window.clickSeen = true; }), { capture: true, once: true });
             e.scrollIntoView({block: 'center', behavior: 'instant'});
             const r = e.getClientRects()[0], x = r.left + r.width / 2, y = r.top + r.height / 2, hit = document.elementFromPoint(x, y);
             return [x, y, e.contains(hit) ? '' : hit ? hit.outerHTML.slice(0, 200) : 'nothing']""", css)
         if other:
             raise BrowserError(f"a click on {css} would reach {other}")
         self._inputs(self._mouse("Moved", x, y), *(self._mouse(kind, x, y, button="left", clickCount=1) for kind in ("Pressed", "Released")))
+        self.wait("window.clickSeen")
 
     def type(self, css, text):
         """Key by key."""

@@ -35,11 +35,11 @@ open_browser
 cat >look.py <<'END'
 import os, sqlite3, sys
 sys.path.insert(0, os.environ["ROOT"] + "/tests/page")
-from browser import Browser
+from browser import served
 meta = dict(sqlite3.connect("run.db").execute("SELECT key, value FROM meta"))
 start, end = int(meta["part_start_ns"]), int(meta["duration_ns"])
 assert start > 500_000_000 and end - start > 500_000_000, (start, end)
-b = Browser()
+b = served(os.environ["BROWSER"])
 b.open(os.path.abspath("page.html"))
 b.wait("document.documentElement.dataset.ready === 'true'")
 shown = "return [timeline.view.from, timeline.view.to]"

@@ -48,7 +48,8 @@ class Check(Hands):
         size = os.path.getsize(self.page)
         print(f"  page {size} bytes, first paint {paint:.0f} ms, timeline {times['timelineMs']} ms, ready {times['readyMs']} ms, of "
               f"which {opened:.0f} ms of the processor")
-        expect("painted, and ready in 1 s of the processor", paint > 0 and opened < 1000, (paint, opened))
+        most = int(os.environ.get("READY_MS", "1000"))
+        expect(f"painted, and ready in {most} ms of the processor", paint > 0 and opened < most, (paint, opened))
         expect("size under 5 MB", size < 5_000_000, size)
         devices = self.sql("SELECT d.name, d.device_id, coalesce(t.peak_active_bytes, 0), coalesce(t.alloc_count, 0) FROM device d LEFT JOIN total t ON t.device_id = d.device_id AND t.kind = 'all' ORDER BY 2")
         failed = self.sql("SELECT device_id, time_ns FROM v_oom JOIN device ON name = device WHERE NOT is_handled ORDER BY time_ns DESC, oom_id DESC LIMIT 1")
@@ -89,7 +90,7 @@ class Check(Hands):
             const large = tops();
             if (line) line.innerHTML = html;
             return [one, large];"""
-        if b.js("return innerWidth") >= 1200:
+        if b.js("return innerWidth") >= 1200 and b.js("return app.device >= 0 && model.core.devices[app.device].name.length <= 7"):
             expect("a device's figures are in one line", max(b.js(tops)) <= 1, b.js(tops))
 
     def look(self):

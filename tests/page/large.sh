@@ -9,6 +9,7 @@ read_events() { cpu_ms "$MEMPROF" sql out.db 'SELECT count(*) FROM v_event' || f
 unit=$(read_events)
 took=$(cpu_ms "$MEMPROF" report out.db --html=page.html) || fail "no page"
 at_most "milliseconds of processor time to write the page" $((unit * 10)) "$took"
+export READY_MS=$((unit * 3 / 2))
 check_page large --limits --hands
 # windows of three fifths of the run (docs/windows.md); before these were computed from sums: 3.2, 1.5 times what
 # reading all events takes

@@ -34,7 +34,7 @@ for python in $pythons; do
     contains 'the leak' got 'Steady growth: +1024.0 B an execution, by line:'
     contains 'its line' got "  +1024.0 B  step  script.py:$(grep -n kept.append script.py | cut -d: -f1)"
     # what is only the step's own is gone at its end
-    equal 'net growth of a step' 1024 "$("$MEMPROF" report out.db --every step --csv | sed -n 10p | cut -d, -f12)"
+    equal 'net growth of a step' 1024 "$("$MEMPROF" report out.db --every step --csv | sed -n 10p | cut -d, -f13)"
 done
 python=$(python3 -c 'import sys; print(sys.executable)')
 LEAK=0 "$MEMPROF" run -q --range step -- "$python" script.py 20 >out

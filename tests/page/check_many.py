@@ -40,6 +40,7 @@ def ranks(b):
     equal("rows", [["run.3.db./step 5", "3", "488.28 KiB"], ["run.2.db./step 4", "2", "390.62 KiB"], ["run.1.db./step 3", "1", "292.97 KiB"], ["run.0.db./step 2", "0", "195.31 KiB"]],
           [row[:3] for row in cells])
     equal("the line", ["hold step.c:4"] * 4, [row[-1] for row in cells])
+    b.wait("[...document.querySelectorAll('.small-one .value')].every((v) => v.textContent)")
     heads = b.js("return [...document.querySelectorAll('.small-one')].map((s) => [s.querySelector('.name').textContent, s.querySelector('.value').textContent, s.getAttribute('aria-selected')])")
     equal("the small ones", [["rank 0", "195.31 KiB", "false"], ["rank 1", "292.97 KiB", "false"], ["rank 2", "390.62 KiB", "false"], ["rank 3", "488.28 KiB", "true"]], heads)
     b.click(".small-one:nth-child(2)")

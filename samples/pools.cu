@@ -3,8 +3,9 @@
  *
  * What memprof must show:
  *
- * - Eight blocks of 1 MiB are freed on stream `a`, which has not got there when four of 2 MiB are taken on stream `b`:
- *   at that instant 8 MiB are allocated, 16 MiB active. That is the peak.
+ * - Eight blocks of 1 MiB are freed on stream `a`, which waits at a gate when four of 2 MiB are taken on stream `b`: at
+ *   that instant 8 MiB are allocated, 16 MiB active. That is the peak. (Without the gate a fast GPU gets to the frees
+ *   first, and the driver hands out the same memory again.)
  * - 100 blocks of 1 MiB, one after the other on one stream, are one block's memory: each replaces the one before.
  * - The pool with a release threshold keeps what it holds after everything was freed, until it is trimmed.
  * - The last pool is destroyed with a free pending; it ends when the stream gets there.
@@ -12,6 +13,8 @@
 #include <cuda_runtime.h>
 
 #include "ledger.h"
+
+#include <unistd.h>
 
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
@@ -74,6 +77,14 @@ static cudaMemPool_t pool_of_own(unsigned long long threshold)
     return pool;
 }
 
+static int gate_is_open;
+
+static void wait_at_gate(void *)
+{
+    while (!__atomic_load_n(&gate_is_open, __ATOMIC_ACQUIRE))
+        usleep(100);
+}
+
 static void overlapping(cudaStream_t a, cudaStream_t b, cudaMemPool_t standard)
 {
     void *first[8], *second[4];
@@ -81,10 +92,12 @@ static void overlapping(cudaStream_t a, cudaStream_t b, cudaMemPool_t standard)
         first[i] = take(MIB, a);
         CHECK(cudaMemsetAsync(first[i], i, MIB, a));
     }
+    CHECK(cudaLaunchHostFunc(a, wait_at_gate, NULL));
     for (int i = 0; i < 8; i++)
         give(first[i], MIB, a);
     for (int i = 0; i < 4; i++)
         second[i] = take(2 * MIB, b);
+    __atomic_store_n(&gate_is_open, 1, __ATOMIC_RELEASE);
     wait_for(a, b);
     say("half freed", standard);
     for (int i = 0; i < 4; i++)

@@ -186,7 +186,7 @@ fi
 
 python=${PYTHON:-python3}
 if "$python" -c 'import torch' 2>/dev/null; then
-    if limited "$python" tests/gpu/torch_profiler.py >"$work/plain" 2>&1; then
+    if limited "$python" tests/gpu/torch_profiler.py >"$work/plain" 2>/dev/null; then
         if record "$python" tests/gpu/torch_profiler.py && cmp -s "$work/plain" "$work/out"; then
             row ok "torch.profiler" "$(tail -1 "$work/out")"
         else row FAIL "torch.profiler" "under memprof: $(tail -1 "$work/out") $(tail -1 "$work/err")"; fi
@@ -195,6 +195,40 @@ if "$python" -c 'import torch' 2>/dev/null; then
     fi
 else
     row skip "torch.profiler" "no PyTorch for $python"
+fi
+
+# PyTorch's allocator counts what memprof records of it, with each of its backends, and the figures inside agree
+torch_row() { # NAME CONFIGURATION KIND-OF-BLOCKS
+    PYTORCH_CUDA_ALLOC_CONF=$2
+    export PYTORCH_CUDA_ALLOC_CONF
+    rm -f "$work/out.db"
+    limited "$MEMPROF" run -q --python-module -o "$work/out.db" -- "$python" tests/gpu/torch_ledger.py \
+        >"$work/out" 2>"$work/err" || { row FAIL "torch, $1" "status $?: $(tail -1 "$work/err")"; return; }
+    want=$(sed -n 's/^blocks //p' "$work/out") # a backend that does not count says 0
+    reserved=$(sed -n 's/^reserved //p' "$work/out")
+    case $want in
+    0*) have="0 0 0 0 $(column cuda:0 "$3" peak_active_bytes)" ;;
+    *) have=$(column cuda:0 "$3" 'alloc_count, alloc_bytes, free_count, free_bytes, peak_active_bytes') ;;
+    esac
+    # segments are allocations of the driver as what libraries take beside them is, which stays to the end
+    case $3 in
+    sub) have_reserved=$(query "SELECT a.peak_reserved_bytes - d.peak_active_bytes FROM v_total a, v_total d
+        WHERE a.device = 'cuda:0' AND a.kind = 'all' AND d.device = 'cuda:0' AND d.kind = 'device'") ;;
+    *) have_reserved=$(column cuda:0 "$3" peak_reserved_bytes) ;;
+    esac
+    figures=$(sed -n 's/^figures //p' "$work/out")
+    if [ "$have" != "$want" ]; then row FAIL "torch, $1" "blocks: PyTorch says $want, memprof $have"
+    elif [ "$have_reserved" != "$reserved" ]; then
+        row FAIL "torch, $1" "reserved: PyTorch says $reserved, memprof $have_reserved"
+    elif [ "${figures#* }" != 1 ]; then row FAIL "torch, $1" "figures inside the program: $figures"
+    else row ok "torch, $1" "blocks $have, reserved $reserved, figures $figures"; fi
+}
+if "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+    torch_row "native" "backend:native" sub
+    torch_row "expandable segments" "expandable_segments:True" sub
+    torch_row "cudaMallocAsync" "backend:cudaMallocAsync" pool
+else
+    row skip "torch, its allocator" "no PyTorch with a GPU for $python"
 fi
 
 note "$passed passed, $failed failed, $skipped skipped; results in $results"

@@ -114,21 +114,35 @@ static double larger_error(double a, double b)
     return a < 0 || b < 0 ? -1 : fmax(a, b);
 }
 
+static int has_errors(const struct stat_row *row)
+{
+    int any = 0;
+    for (int i = 0; i < STAT_COUNT; i++)
+        any |= row->error[i] != 0;
+    return any;
+}
+
+static void max_add(int64_t *max, int64_t value)
+{
+    *max = value > *max ? value : *max;
+}
+
 void stat_add(struct stat_row *sum, const struct stat_row *row, int is_first)
 {
     if (is_first) {
         *sum = *row;
         return;
     }
-    for (int i = 0; i < STAT_VALUE_COUNT; i++) {
-        if (stat_infos[i].combine == STAT_COMBINE_sum)
-            sum_add(&sum->value[i], row->value[i]);
-        else if (stat_infos[i].combine == STAT_COMBINE_max)
-            sum->value[i] = row->value[i] > sum->value[i] ? row->value[i] : sum->value[i];
-        else
-            sum->known &= ~(1u << i);
-    }
-    for (int i = 0; i < STAT_COUNT; i++)
+#define COMBINE_sum(stat)                       sum_add(&sum->value[stat], row->value[stat]);
+#define COMBINE_max(stat)                       max_add(&sum->value[stat], row->value[stat]);
+#define COMBINE_exact(stat)                     sum->known &= ~(1u << (stat));
+#define STAT(column, name, unit, combine, text) COMBINE_##combine(STAT_##column)
+#define SCANNED(column, name, unit, text)       COMBINE_sum(STAT_##column)
+#define WINDOWED(column, name, unit, text)      COMBINE_sum(STAT_##column)
+#include "../../common/stat.def"
+#undef STAT
+    const int is_estimate = has_errors(sum) || has_errors(row);
+    for (int i = 0; i < STAT_COUNT && is_estimate; i++)
         sum->error[i] = stat_infos[i].combine == STAT_COMBINE_max ? larger_error(sum->error[i], row->error[i])
                                                                   : error_of_sum(sum->error[i], row->error[i]);
     sum->known |= row->known & ~(1u << STAT_own_peak_bytes);

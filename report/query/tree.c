@@ -2,8 +2,10 @@
 
 #include "../../common/db.h"
 #include "../../common/module_kind.h"
+#include "../../common/packed.h"
 #include "../../common/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +115,52 @@ static const struct {
     {"SELECT stack_id, parent_id, address_id, flags FROM stack ORDER BY stack_id", node_row},
     {"SELECT stack_id, parent_id FROM stack", parent_row},
 };
+enum { LOADS = sizeof loads / sizeof *loads, LOADS_OF_NODES = 2 };
+
+static int load(struct tree *t, sqlite3 *db, size_t i, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE;
+    uint32_t count = 0;
+    int rc = db_prepare(db, loads[i].sql, &s, err);
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW && count++ < UINT32_MAX / 4)
+        loads[i].row(t, s);
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error(db, err);
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static void take_nodes(struct tree *t, uint32_t count, const struct packed_values *const columns[3])
+{
+    for (uint32_t row = 1; row <= count; row++) {
+        ids_add(&t->node_ids, row);
+        struct tree_node *n = ARRAY_ADD(t->nodes, t->node_count, t->node_capacity);
+        const uint64_t parent = packed_at(columns[0], row);
+        n->parent = parent <= count ? (uint32_t)parent : 0;
+        n->address = ids_find(&t->address_ids, (int64_t)packed_at(columns[1], row));
+        n->is_cut = packed_at(columns[2], row) & 1;
+    }
+}
+
+/* As columns, in a tenth of the time that rows by SQL take: 1; 0: they are plain rows; or an error. */
+static int packed_nodes(struct tree *t, sqlite3 *db, struct error *err)
+{
+    static const enum packed_column columns[] = {PACKED_stack_parent_id, PACKED_stack_address_id, PACKED_stack_flags};
+    const struct packed_values *values[3];
+    struct packed *p = packed_has(db, PACKED_TABLE_stack) ? packed_shared(db) : NULL;
+    if (!p)
+        return 0;
+    packed_hold(p);
+    const long count = packed_count(p, PACKED_TABLE_stack);
+    long rc = count < 0 ? count : 0;
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = packed_read(p, columns[i], &values[i]);
+    if (rc == 0)
+        take_nodes(t, (uint32_t)count, values);
+    packed_let(p);
+    return rc == 0 ? 1 : error_set(err, EIO, "%s: %s", sqlite3_db_filename(db, "main"), packed_error(rc));
+}
 
 int tree_open(sqlite3 *db, struct tree *t, struct error *err)
 {
@@ -124,17 +172,12 @@ int tree_open(sqlite3 *db, struct tree *t, struct error *err)
     ARRAY_ADD(t->modules, t->module_count, t->module_capacity);
     ARRAY_ADD(t->addresses, t->address_count, t->address_capacity);
     ARRAY_ADD(t->nodes, t->node_count, t->node_capacity);
-    for (size_t i = 0; rc == 0 && i < sizeof loads / sizeof *loads; i++) {
-        sqlite3_stmt *s = NULL;
-        int step = SQLITE_DONE;
-        uint32_t count = 0;
-        rc = db_prepare(db, loads[i].sql, &s, err);
-        while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW && count++ < UINT32_MAX / 4)
-            loads[i].row(t, s);
-        if (rc == 0 && step != SQLITE_DONE)
-            rc = db_error(db, err);
-        sqlite3_finalize(s);
-    }
+    for (size_t i = 0; rc == 0 && i < LOADS - LOADS_OF_NODES; i++)
+        rc = load(t, db, i, err);
+    const int is_packed = rc ? rc : packed_nodes(t, db, err);
+    rc = is_packed < 0 ? is_packed : rc;
+    for (size_t i = LOADS - LOADS_OF_NODES; rc == 0 && !is_packed && i < LOADS; i++)
+        rc = load(t, db, i, err);
     t->stored_lines = t->line_count;
     return rc;
 }

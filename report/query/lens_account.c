@@ -1,72 +1,11 @@
 #include "lens_private.h"
 
-#include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
-#include "../../common/packed.h"
-#include "../../common/search.h"
-
-#include <stdio.h>
-#include <string.h>
 
 const char *const lens_scope_names[LENS_SCOPES] = {"line", "function", "file", "module", "op", "thread"};
 
 /* --- sites ------------------------------------------------------------------------------------------------------- */
-
-uint32_t lens_kind(struct lens *l, const char *name)
-{
-    for (uint32_t i = 0; i < l->kind_count; i++)
-        if (strncmp(l->kinds[i], name, sizeof *l->kinds - 1) == 0)
-            return i;
-    char(*kind)[32] = ARRAY_ADD(l->kinds, l->kind_count, l->kind_capacity);
-    snprintf(*kind, sizeof *kind, "%s", name);
-    return l->kind_count - 1;
-}
-
-static const struct replay_site *replayed(const struct lens *l, int64_t site_id)
-{
-    const uint32_t low = SEARCH_FIRST(l->replay.site_count, i, l->replay.sites[i].id < site_id);
-    return low < l->replay.site_count && l->replay.sites[low].id == site_id ? &l->replay.sites[low] : NULL;
-}
-
-int lens_load_sites(struct lens *l, struct error *err)
-{
-    struct buf sql = BUF(1 << 16);
-    sqlite3_stmt *s = NULL;
-    int step = SQLITE_DONE;
-    buf_puts(&sql, "SELECT s.site_id, s.stack_id, s.process_id, s.device_id, s.kind, sl.line_id, o.op_id");
-    if (!l->is_replayed)
-        buf_puts(&sql, ", ");
-    if (!l->is_replayed)
-        stat_columns(&sql, "s.");
-    buf_printf(&sql,
-               " FROM %s s LEFT JOIN %s_line sl USING(site_id) LEFT JOIN site_op o USING(site_id) ORDER BY s.site_id",
-               l->is_replayed ? "site" : "site_stat",
-               packed_source(l->db, PACKED_TABLE_site)); /* of a name that no lens changes */
-    int rc = db_prepare(l->db, sql.data, &s, err);
-    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        const struct replay_site *only = replayed(l, sqlite3_column_int64(s, 0));
-        if (l->is_replayed && !only)
-            continue;
-        struct lens_site *site = ARRAY_ADD(l->sites, l->site_count, l->site_capacity);
-        site->id = sqlite3_column_int64(s, 0);
-        site->stack_id = sqlite3_column_int64(s, 1);
-        site->process_id = sqlite3_column_int64(s, 2);
-        site->device_id = sqlite3_column_int64(s, 3);
-        site->kind = lens_kind(l, db_text(s, 4));
-        site->line = site->old_line = tree_line(&l->tree, sqlite3_column_int64(s, 5));
-        site->op_id = sqlite3_column_int64(s, 6);
-        if (only)
-            site->stats = only->stats;
-        else
-            stat_read(&site->stats, s, 7);
-    }
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = db_error(l->db, err);
-    sqlite3_finalize(s);
-    buf_free(&sql);
-    return rc;
-}
 
 /* Whether the recorder's choice stands. */
 static int is_kept(const struct lens *l, const struct tree_place *self)

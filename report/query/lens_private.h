@@ -1,7 +1,7 @@
 /*
- * lens_private.h: what a lens works on, and its stages: what the user asks for (lens.c), the sites and their accounts
- * (lens_account.c), the tables that stand before those of the file (lens_tables.c); sites alone (lens_sites.c), and
- * their lines (lens_own_lines.c).
+ * lens_private.h: what a lens works on, and its stages: what the user asks for (lens.c), the sites (lens_load.c) and
+ * their accounts (lens_account.c), the tables that stand before those of the file (lens_tables.c); sites alone
+ * (lens_sites.c), and their lines (lens_own_lines.c).
  */
 #ifndef MEMPROF_LENS_PRIVATE_H
 #define MEMPROF_LENS_PRIVATE_H

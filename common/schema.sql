@@ -643,6 +643,13 @@ CREATE TABLE oom_had( -- failures on the host after which the same process had a
   time_ns INTEGER NOT NULL -- of the allocation that succeeded
 ) STRICT;
 
+CREATE TABLE address_limit( -- RLIMIT_AS of a process at its first failure on the host, and at each one that met another limit
+  process_id  INTEGER NOT NULL REFERENCES process,
+  time_ns     INTEGER NOT NULL,
+  limit_bytes INTEGER NOT NULL, -- 2^63 - 1: none
+  PRIMARY KEY(process_id, time_ns)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE unmatched_free( -- the first 64 frees of addresses that were no live block
   free_id         INTEGER PRIMARY KEY, -- 1, 2, ...
   event_number    INTEGER NOT NULL,    -- that of the event that came next: it has none itself
@@ -956,12 +963,15 @@ FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id =
 CREATE VIEW v_oom AS
 SELECT d.name AS device, o.kind, o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes,
        coalesce(fn.name, mk.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file, l.line, o.stack_id,
-       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, o.is_impossible AND h.time_ns IS NULL AS
+       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, o.address_limit_bytes, o.is_impossible AND h.time_ns IS NULL AS
        is_impossible, (h.time_ns IS NOT NULL OR o.is_impossible) AND o.device_id = 0 AND NOT (
        coalesce(p.end_ns, o.time_ns) - o.time_ns < 1000000000 AND
        (p.end_kind IS NULL OR p.end_kind NOT IN ('exit', 'exec') OR coalesce(p.exit_status, 0) <> 0)) AS is_handled
-FROM (SELECT *, device_id = 0 AND size_bytes > (SELECT coalesce(min(value), 1 << 47) FROM meta
-              WHERE key IN ('machine_bytes', 'address_limit_bytes')) AS is_impossible FROM oom) o
+FROM (SELECT *, device_id = 0 AND size_bytes > min(address_limit_bytes, machine_bytes) AS is_impossible FROM (
+        SELECT oom.*, coalesce((SELECT limit_bytes FROM address_limit a WHERE a.process_id = oom.process_id AND
+                                a.time_ns <= oom.time_ns ORDER BY a.time_ns DESC LIMIT 1),
+                               (SELECT value FROM meta WHERE key = 'address_limit_bytes'), 1 << 47) AS address_limit_bytes,
+               coalesce((SELECT value FROM meta WHERE key = 'machine_bytes'), 1 << 47) AS machine_bytes FROM oom)) o
      JOIN device d USING(device_id) LEFT JOIN oom_had h USING(oom_id)
      LEFT JOIN process p ON p.process_id = o.process_id
      LEFT JOIN site s ON s.stack_id = o.stack_id AND s.device_id = o.device_id AND s.kind = o.kind

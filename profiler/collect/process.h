@@ -73,6 +73,8 @@ struct process {
     struct mapping *mapping;
     struct devices *devices; /* NULL: no call of a device or a sub-allocator yet */
     uint64_t alloc_retries;  /* of the host's memory */
+    uint64_t address_limit;  /* as its last failure told it; 0: none did */
+    uint8_t address_limits;  /* how many different ones in a row are in the file */
     char *exe;               /* its path; what its first module is, where a chroot hides that */
     char *linked;            /* the path of the file that exe is a link to, as its module says; NULL: none */
     char *command;           /* shell-quoted: what the last exec gave it, or the process that it was forked from */

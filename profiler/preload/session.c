@@ -6,7 +6,6 @@
 #include "thread.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define RING_BYTES ((uint64_t)WIRE_RING_WORDS * sizeof(uint64_t))
@@ -38,9 +37,7 @@ static int session_valid(const struct wire_control *c)
 /* The program is to have what it needs: then each thread maps its own ring. */
 static int has_space_for_first(void)
 {
-    struct rlimit space;
-    return sys_call6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&space, 0, 0) != 0 ||
-           space.rlim_cur / SPACE_PART >= FIRST_BYTES;
+    return sys_address_limit() / SPACE_PART >= FIRST_BYTES;
 }
 
 /* The control page and all up to the rings' data, or to the first rings. */

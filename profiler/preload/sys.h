@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -55,6 +56,13 @@ static inline void *sys_map_huge(size_t size_bytes)
 static inline void sys_unmap(void *p, size_t size_bytes)
 {
     sys_call(SYS_munmap, p, size_bytes, 0);
+}
+
+/* The limit of this process's address space; RLIM_INFINITY: none, or not known. */
+static inline uint64_t sys_address_limit(void)
+{
+    struct rlimit space;
+    return sys_call6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&space, 0, 0) != 0 ? RLIM_INFINITY : space.rlim_cur;
 }
 
 static inline int sys_getpid(void)

@@ -6,25 +6,38 @@
 
 #include <string.h>
 
-void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text)
+#define ADDRESSES (1ll << 47) /* of a process without a limit */
+
+/* Set by the shell that began it, or by itself. */
+static void say_limit(sqlite3 *db, int64_t limit_bytes, struct buf *text)
 {
-    int64_t machine = db_meta_int(db, "machine_bytes", INT64_MAX);
-    int64_t space = db_meta_int(db, "address_limit_bytes", INT64_MAX);
     char number[UNITS_TEXT];
-    if (size_bytes > machine)
-        buf_printf(text, "more than the machine's %s of memory and swap", units_bytes(number, machine));
-    else if (size_bytes > space)
-        buf_printf(text, "more than the limit of %s of address space (ulimit -v)", units_bytes(number, space));
-    else
-        buf_puts(text, "more than a process has addresses for");
+    int is_given = limit_bytes == db_meta_int(db, "address_limit_bytes", -1);
+    buf_printf(text, "the limit of %s of address space (%s)", units_bytes(number, limit_bytes),
+               is_given ? "ulimit -v" : "setrlimit");
 }
 
-void failure_limit(sqlite3 *db, const char *device, struct buf *text)
+void failure_bound(sqlite3 *db, int64_t size_bytes, int64_t limit_bytes, struct buf *text)
 {
+    int64_t machine = db_meta_int(db, "machine_bytes", INT64_MAX);
     char number[UNITS_TEXT];
-    int64_t space = db_meta_int(db, "address_limit_bytes", INT64_MAX);
-    if (strcmp(device, "host") == 0 && space <= db_meta_int(db, "machine_bytes", INT64_MAX - 1))
-        buf_printf(text, " under the limit of %s of address space (ulimit -v)", units_bytes(number, space));
+    if (size_bytes > machine) {
+        buf_printf(text, "more than the machine's %s of memory and swap", units_bytes(number, machine));
+    } else if (limit_bytes < ADDRESSES) {
+        buf_puts(text, "more than ");
+        say_limit(db, limit_bytes, text);
+    } else {
+        buf_puts(text, "more than a process has addresses for");
+    }
+}
+
+void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, struct buf *text)
+{
+    if (strcmp(device, "host") != 0 || limit_bytes >= ADDRESSES ||
+        limit_bytes > db_meta_int(db, "machine_bytes", INT64_MAX))
+        return;
+    buf_puts(text, " under ");
+    say_limit(db, limit_bytes, text);
 }
 
 static void say_place(sqlite3_stmt *row, struct buf *text)
@@ -49,7 +62,7 @@ void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text)
     if (is_impossible) {
         say_place(row, text);
         buf_puts(text, ": ");
-        failure_bound(db, largest, text);
+        failure_bound(db, largest, sqlite3_column_int64(row, 8), text);
         buf_puts(text, "; the program went on.");
     } else {
         buf_puts(text, ", and as much was had afterwards.");

@@ -12,14 +12,15 @@
  * was had afterwards, and of what nothing can give. With max alone, the other columns are those of the largest. */
 #define FAILURE_HANDLED                                                                                                \
     "v.is_impossible, count(*), max(v.size_bytes), v.time_ns, v.function, v.file, v.line, "                            \
-    "count(DISTINCT v.size_bytes) = 1"
+    "count(DISTINCT v.size_bytes) = 1, v.address_limit_bytes"
 
 /* One sentence of a row. */
 void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text);
-/* "more than the machine's 16.00 GiB of memory and swap": why an allocation of that size is impossible. */
-void failure_bound(sqlite3 *db, int64_t size_bytes, struct buf *text);
+/* "more than the machine's 16.00 GiB of memory and swap": why an allocation of that size is impossible
+ * under that limit (v_oom.address_limit_bytes). */
+void failure_bound(sqlite3 *db, int64_t size_bytes, int64_t limit_bytes, struct buf *text);
 /* " under the limit of 390.62 MiB of address space (ulimit -v)": for one that was possible; nothing where none is set.
  */
-void failure_limit(sqlite3 *db, const char *device, struct buf *text);
+void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, struct buf *text);
 
 #endif

@@ -31,11 +31,11 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         finding_say(f, " (%s free)", units_bytes(total, sqlite3_column_int64(s, 4)));
     struct buf bound = BUF(256);
     if (sqlite3_column_int(s, 9)) {
-        failure_bound(r->db, sqlite3_column_int64(s, 1), &bound);
+        failure_bound(r->db, sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 12), &bound);
         f->title = "Asked for more than there is";
         finding_say(f, ": %s", buf_text(&bound));
     } else {
-        failure_limit(r->db, f->device, &bound);
+        failure_limit(r->db, f->device, sqlite3_column_int64(s, 12), &bound);
         finding_say(f, "%s", buf_text(&bound));
     }
     buf_free(&bound);
@@ -49,7 +49,8 @@ void find_failures(struct rules *r)
     int64_t count = db_int(r->db, "SELECT count(*) FROM v_oom WHERE NOT is_handled", 0);
     sqlite3_stmt *s =
         rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
-                      "device_total_bytes, function, file, line, is_impossible, count(*), max(oom_id) FROM v_oom WHERE "
+                      "device_total_bytes, function, file, line, is_impossible, count(*), max(oom_id), "
+                      "address_limit_bytes FROM v_oom WHERE "
                       "NOT is_handled GROUP BY device, size_bytes, coalesce(file || ':' || line, function, oom_id) "
                       "ORDER BY max(oom_id) DESC LIMIT ?");
     if (s)

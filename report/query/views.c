@@ -10,12 +10,12 @@
 
 /* Tables that files of older versions of the same schema lack. They are empty there. */
 static const char *const later[] = {
-    "oom_had",           "heap_range",      "teardown",       "site_teardown", "site_kept",        "snapshot_entry",
-    "snapshot_unfiled",  "resident_scan",   "resident_site",  "resident_rest", "resident_account", "resident_fork",
-    "resident_again",    "packed",          "block_touch",    "site_touch",    "upload_again",     "recording",
-    "recording_process", "recording_total", "common_peak",    "block_name",    "chunk_sum",        "chunk_free",
-    "free_site",         "site_sample",     "account_spread", "left_out",      "site_start",       "total_start",
-    "account_start"};
+    "oom_had",        "address_limit",     "heap_range",      "teardown",       "site_teardown", "site_kept",
+    "snapshot_entry", "snapshot_unfiled",  "resident_scan",   "resident_site",  "resident_rest", "resident_account",
+    "resident_fork",  "resident_again",    "packed",          "block_touch",    "site_touch",    "upload_again",
+    "recording",      "recording_process", "recording_total", "common_peak",    "block_name",    "chunk_sum",
+    "chunk_free",     "free_site",         "site_sample",     "account_spread", "left_out",      "site_start",
+    "total_start",    "account_start"};
 
 static int is_later(const struct schema_item *item)
 {

@@ -71,18 +71,27 @@ equal "where the machine is not known" 2 "$(value "SELECT sum(is_impossible) FRO
 # What the shell's limit never allows.
 python=$(python3 -c 'import sys; print(sys.executable)')
 (ulimit -v 3000000; record "$python" -c '
-try:
-    bytearray(3 << 30)
-except MemoryError:
-    print("went on")')
-equal "under a limit" "went on" "$(cat run.out)"
+import resource
+def probe(size):
+    try:
+        bytearray(size)
+    except MemoryError:
+        print("went on")
+probe(3 << 30)
+resource.setrlimit(resource.RLIMIT_AS, (2000000 << 10, 3000000 << 10))
+probe(2 << 30)')
+equal "under limits" "went on went on" "$(paste -sd' ' run.out)"
 sound
 equal "its failures" 0 "$(bad)"
+equal "the limits that they met" "3072000000 2048000000" \
+    "$(sql "SELECT address_limit_bytes FROM v_oom WHERE is_impossible ORDER BY oom_id" | paste -sd' ')"
 "$MEMPROF" report out.db >text
 contains "the limit" text "more than the limit of 2.86 GiB of address space (ulimit -v); the program went on."
-# and one that was possible, had there been less in use
-(ulimit -v 3000000; record "$python" -c 'held = [bytearray(1 << 30) for _ in range(3)]')
+# and one that was possible, had there been less in use, under a limit of its own
+record "$python" -c 'import resource
+resource.setrlimit(resource.RLIMIT_AS, (3000000 << 10, resource.RLIM_INFINITY))
+held = [bytearray(1 << 30) for _ in range(3)]'
 sound
 "$MEMPROF" report out.db >text
 contains "the finding under a limit" text "* Out of memory: At "
-contains "its limit" text " in use under the limit of 2.86 GiB of address space (ulimit -v)."
+contains "its limit" text " in use under the limit of 2.86 GiB of address space (setrlimit)."

@@ -1,4 +1,6 @@
+#include "../../common/db.h"
 #include "../query/ending.h"
+#include "../query/program_name.h"
 #include "../query/resident.h"
 #include "live_at_end.h"
 
@@ -233,10 +235,18 @@ static void find_kept(struct rules *r, const struct rule_line *line, const struc
         finding_wrapper(r, f, line, LINE_END_BYTES);
 }
 
+static int64_t of_others(struct rules *r, enum line_sum others, enum line_sum replaced)
+{
+    int64_t other, images;
+    rule_top_line(r, others, &other);
+    rule_top_line(r, replaced, &images);
+    return other + images;
+}
+
 static void find_never_freed(struct rules *r)
 {
     const struct rule_device *d = r->device;
-    int64_t all, count, untouched, torn_bytes, torn_count, other_bytes, other_count;
+    int64_t all, count, untouched, torn_bytes, torn_count;
     const struct rule_line *line = rule_top_line(r, LINE_END_BYTES, &all);
     if (!line)
         return;
@@ -246,10 +256,9 @@ static void find_never_freed(struct rules *r)
     struct largest_process largest;
     rule_top_line(r, LINE_END_TORN_BYTES, &torn_bytes);
     rule_top_line(r, LINE_END_TORN_COUNT, &torn_count);
-    rule_top_line(r, LINE_END_OTHER_BYTES, &other_bytes);
-    rule_top_line(r, LINE_END_OTHER_COUNT, &other_count);
-    const struct live beside = {d->end_bytes - all - torn_bytes - other_bytes,
-                                d->end_count - count - torn_count - other_count};
+    const struct live beside = {
+        d->end_bytes - all - torn_bytes - of_others(r, LINE_END_OTHER_BYTES, LINE_END_REPLACED_BYTES),
+        d->end_count - count - torn_count - of_others(r, LINE_END_OTHER_COUNT, LINE_END_REPLACED_COUNT)};
     largest_process(r, beside.count > 0, 0, &largest);
     if (strcmp(d->name, "host") == 0)
         r->findings->largest_id = largest.process_id;
@@ -317,6 +326,36 @@ static void say_others(struct rules *r, const struct rule_line *line, const stru
     f->next = "Nothing of it is a leak of the program: memprof leaks --process PID shows one of them.";
 }
 
+/* The image that had most of it, and what it executed. */
+static const char replaced_sql[] =
+    "SELECT p.command_line, q.command_line FROM process p JOIN process q ON q.parent_id = p.process_id AND q.pid = "
+    "p.pid AND q.start_kind = 'exec' JOIN thread t ON t.process_id = p.process_id JOIN account a ON a.scope = 'thread' "
+    "AND a.key_id = t.thread_id AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ? WHERE p.end_kind = 'exec' "
+    "GROUP BY p.process_id ORDER BY total(a.end_bytes) DESC LIMIT 1";
+
+/* What an image had as it executed the next in its place (a launcher's last step) went with it. */
+static void find_replaced(struct rules *r)
+{
+    int64_t all, count;
+    const struct rule_line *line = rule_top_line(r, LINE_END_REPLACED_BYTES, &all);
+    struct buf name = BUF(1 << 16), next = BUF(1 << 16);
+    sqlite3_stmt *s = line && all >= LARGE ? rule_query(r, replaced_sql) : NULL;
+    if (s)
+        sqlite3_bind_int64(s, 1, r->device->device_id);
+    if (s && sqlite3_step(s) == SQLITE_ROW) {
+        rule_top_line(r, LINE_END_REPLACED_COUNT, &count);
+        program_name(&name, db_text(s, 0));
+        program_name(&next, db_text(s, 1));
+        struct finding *f = begin_fact(r, "Live as another program was executed", all, count);
+        finding_say(f, " of %s, as %s executed %s in its place", r->device->name, buf_text(&name), buf_text(&next));
+        say_line(r, f, line, LINE_END_REPLACED_BYTES, all);
+        f->next = "The kernel took it back then: nothing of it is a leak.";
+    }
+    sqlite3_finalize(s);
+    buf_free(&name);
+    buf_free(&next);
+}
+
 /* What other programs had at their ends (shells, compilers) is no leak of the one that ran them. */
 static void find_others(struct rules *r)
 {
@@ -342,4 +381,5 @@ void find_leaks(struct rules *r)
     find_never_freed(r);
     find_torn(r);
     find_others(r);
+    find_replaced(r);
 }

@@ -16,8 +16,9 @@
 #define ENDS                                                                                                           \
     "(SELECT i.first_id, max(process_id) AS process_id, CAST(total(a.end_bytes) AS INTEGER) AS bytes, CASE WHEN "      \
     "count(*) = count(a.own_peak_bytes) THEN CAST(total(a.own_peak_bytes) AS INTEGER) END AS peak FROM account a "     \
-    "JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) WHERE a.scope = 'thread' AND "           \
-    "a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 GROUP BY i.first_id HAVING bytes > 0)"
+    "JOIN thread t ON t.thread_id = a.key_id JOIN v_image i USING(process_id) JOIN process USING(process_id) WHERE "   \
+    "a.scope = 'thread' AND a.inclusive = 0 AND a.kind = 'all' AND a.device_id = ?1 AND end_kind IS NOT 'exec' GROUP " \
+    "BY i.first_id HAVING bytes > 0)"
 static const char largest_sql[] =
     "SELECT first_id, bytes, CASE WHEN peak_rss_sampled = 0 AND ?1 = 0 THEN coalesce(peak_rss_bytes, bytes) ELSE bytes "
     "END AS most, command_line, peak, p.process_id, " PROGRAM_TITLE(
@@ -30,12 +31,12 @@ static const char all_sql[] =
 static const char torn_sql[] =
     "SELECT count(*) FROM teardown WHERE process_id IN (SELECT process_id FROM v_image WHERE first_id = ?1)";
 
-/* A title that a program gave itself begins with its name: "nginx: worker process". */
+/* A title that a program gave itself begins with its name and says which one it is: "nginx: worker process". */
 static void name_process(struct buf *name, const char *title, const char *command)
 {
     size_t length = strcspn(title, " ");
     if (length > 1 && title[length] && title[length - 1] == ':')
-        buf_add(name, title, length - 1);
+        buf_puts(name, title);
     else
         program_name(name, command);
 }

@@ -46,10 +46,13 @@ static void add_site(struct rules *r, const struct site_rows *rows, const struct
     const int64_t id = rows->site_id;
     ends.torn_bytes = ends.torn_bytes < ends.bytes ? ends.torn_bytes : ends.bytes;
     ends.torn_count = ends.torn_count < ends.count ? ends.torn_count : ends.count;
-    const struct ends others = own_ends_split(own, id, site_rows_value(rows, PROCESS), &ends);
+    struct ends replaced;
+    const struct ends others = own_ends_split(own, id, site_rows_value(rows, PROCESS), &ends, &replaced);
     const int64_t bytes = ends.bytes - ends.torn_bytes, count = ends.count - ends.torn_count;
     rule_add(r, id, LINE_END_OTHER_BYTES, others.bytes);
     rule_add(r, id, LINE_END_OTHER_COUNT, others.count);
+    rule_add(r, id, LINE_END_REPLACED_BYTES, replaced.bytes);
+    rule_add(r, id, LINE_END_REPLACED_COUNT, replaced.count);
     rule_add(r, id, LINE_END_TORN_BYTES, ends.torn_bytes);
     rule_add(r, id, LINE_END_TORN_COUNT, ends.torn_count);
     rule_add(r, id, LINE_END_BYTES, bytes);

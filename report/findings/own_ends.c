@@ -62,17 +62,26 @@ static void add(struct ends *sum, const struct ends *part)
     sum->torn_count += part->torn_count;
 }
 
+static struct ends *whose(const struct own_ends *own, int64_t process_id, struct ends *its_own, struct ends *others,
+                          struct ends *replaced)
+{
+    const struct programs_process *p = programs_find(&own->programs, process_id);
+    return !own_ends_is_other(own, process_id) ? its_own : p->is_replaced ? replaced : others;
+}
+
 /* What no part is known of goes with the process that first allocated. */
-struct ends own_ends_split(const struct own_ends *own, int64_t site_id, int64_t process_id, struct ends *ends)
+struct ends own_ends_split(const struct own_ends *own, int64_t site_id, int64_t process_id, struct ends *ends,
+                           struct ends *replaced)
 {
     struct ends rest = *ends, others = {0}, its_own = {0};
+    *replaced = others;
     if (!own->has_others)
         return others;
     for (const struct process_part *p = NULL; (p = process_parts_next(&own->parts, site_id, p));) {
         struct ends part = take(&rest, &(struct ends){p->bytes, p->count, p->torn_bytes, p->torn_count});
-        add(own_ends_is_other(own, p->process_id) ? &others : &its_own, &part);
+        add(whose(own, p->process_id, &its_own, &others, replaced), &part);
     }
-    add(own_ends_is_other(own, process_id) ? &others : &its_own, &rest);
+    add(whose(own, process_id, &its_own, &others, replaced), &rest);
     *ends = its_own;
     return others;
 }

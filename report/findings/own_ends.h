@@ -23,8 +23,10 @@ struct ends { /* of a site; torn: freed as an interpreter took itself down */
 int own_ends_open(sqlite3 *db, struct own_ends *own, struct error *err);
 int own_ends_programs(sqlite3 *db, struct own_ends *own, struct error *err);
 void own_ends_close(struct own_ends *own);
-/* Takes out of a site's ends what other programs had, which is returned; process_id: of its first allocation. */
-struct ends own_ends_split(const struct own_ends *own, int64_t site_id, int64_t process_id, struct ends *ends);
+/* Takes out of a site's ends what other programs had, which is returned, and what images had that executed another
+ * program in their place; process_id: of its first allocation. */
+struct ends own_ends_split(const struct own_ends *own, int64_t site_id, int64_t process_id, struct ends *ends,
+                           struct ends *replaced);
 /* Whether the process is of another program than the one that was to be recorded. */
 int own_ends_is_other(const struct own_ends *own, int64_t process_id);
 

@@ -30,6 +30,8 @@ enum line_sum {
     LINE_END_TORN_COUNT,
     LINE_END_OTHER_BYTES, /* none of these: of other programs that the recorded one ran */
     LINE_END_OTHER_COUNT,
+    LINE_END_REPLACED_BYTES, /* nor of images that executed another program in their place */
+    LINE_END_REPLACED_COUNT,
     LINE_SUMS
 };
 

@@ -31,7 +31,8 @@ static const char sql[] =
     "(SELECT exe FROM process WHERE process_id IN (SELECT process_id FROM subject)) UNION SELECT p.process_id FROM "
     "named n JOIN process p ON p.parent_id = n.process_id WHERE p.start_kind = 'fork') SELECT process_id, pid, exe, "
     "command_line, process_id IN (SELECT process_id FROM named) AND coalesce(end_kind, '') <> 'exec', process_id IN "
-    "(SELECT process_id FROM subject), end_kind IS 'signal', process_id IN (SELECT process_id FROM teardown) FROM "
+    "(SELECT process_id FROM subject), end_kind IS 'signal', process_id IN (SELECT process_id FROM teardown), "
+    "end_kind IS 'exec' FROM "
     "process ORDER BY process_id";
 
 static int is_shell(const char *exe)
@@ -67,7 +68,8 @@ int programs_load(sqlite3 *db, struct programs *p, struct error *err)
                                                                                .command = xstrdup(db_text(s, 3)),
                                                                                .is_named = sqlite3_column_int(s, 4),
                                                                                .is_killed = sqlite3_column_int(s, 6),
-                                                                               .is_torn = sqlite3_column_int(s, 7)};
+                                                                               .is_torn = sqlite3_column_int(s, 7),
+                                                                               .is_replaced = sqlite3_column_int(s, 8)};
         is_of_shell |= sqlite3_column_int(s, 5) && is_shell(db_text(s, 2));
     }
     if (rc == 0 && step != SQLITE_DONE)

@@ -16,6 +16,7 @@ struct programs_process {
     int64_t process_id, pid;
     char *exe, *command;
     int is_named;          /* of the program */
+    int is_replaced;       /* it ended as it executed another program, which has a process of its own here */
     int is_killed;         /* by a signal */
     int is_torn;           /* its interpreter took itself down before it ended */
     int64_t bytes, blocks; /* for the user of this to sum */

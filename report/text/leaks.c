@@ -1,6 +1,7 @@
 #include "leaks.h"
 
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
@@ -345,23 +346,27 @@ static void print_hidden(struct leaks *l, struct buf *line)
     }
 }
 
-/* Programs that have something, by name, in the order of their start; the first ones. */
-static void print_others(struct leaks *l, struct buf *line)
+/* Programs that have something, by name, in the order of their start; the first ones. Of those that executed another in
+ * their place, or of the others. */
+static void print_others_of(struct leaks *l, int is_replaced, struct buf *line)
 {
     enum { NAMED = 3 };
     struct buf names = BUF(4096), seen[NAMED] = {BUF(4096), BUF(4096), BUF(4096)};
     const struct programs_process *largest = NULL;
     int named = 0;
-    if (!l->other_blocks)
-        return;
+    int64_t bytes = 0, blocks = 0;
     for (uint32_t i = 0; i < l->programs.count; i++) {
         const struct programs_process *p = &l->programs.item[i];
-        if (p->blocks > 0 && (!largest || p->bytes > largest->bytes))
+        if (p->blocks <= 0 || p->is_replaced != is_replaced)
+            continue;
+        sum_add(&bytes, p->bytes);
+        sum_add(&blocks, p->blocks);
+        if (!largest || p->bytes > largest->bytes)
             largest = p;
     }
     for (uint32_t i = 0; i < l->programs.count && named <= NAMED; i++) {
         const struct programs_process *p = &l->programs.item[i];
-        int is_known = p->blocks <= 0;
+        int is_known = p->blocks <= 0 || p->is_replaced != is_replaced;
         buf_reset(&names);
         program_name(&names, p->command);
         for (int k = 0; k < named && k < NAMED && !is_known; k++)
@@ -374,18 +379,34 @@ static void print_others(struct leaks *l, struct buf *line)
     }
     buf_reset(line);
     buf_puts(line, "Not counted: ");
-    amount(line, l->other_bytes, l->other_blocks);
-    buf_printf(line, " of %s (", named == 1 ? "another program" : "other programs");
+    amount(line, bytes, blocks);
+    buf_printf(line, " of %s (",
+               is_replaced  ? "what executed another program in its place"
+               : named == 1 ? "another program"
+                            : "other programs");
     for (int k = 0; k < named && k < NAMED; k++)
         buf_printf(line, "%s%s", k ? ", " : "", buf_text(&seen[k]));
-    buf_printf(line, "%s); --process PID shows one of their processes (%lld: ", named > NAMED ? ", ..." : "",
-               (long long)largest->pid);
-    program_name(line, largest->command);
-    buf_puts(line, "), --all everything.");
-    table_prose(l->out, TABLE_PLAIN, line->data);
+    buf_puts(line, named > NAMED ? ", ...); " : "); ");
+    if (largest && !is_replaced) {
+        buf_printf(line, "--process PID shows one of their processes (%lld: ", (long long)largest->pid);
+        program_name(line, largest->command);
+        buf_puts(line, "), --all everything.");
+    } else {
+        buf_puts(line, "--all shows everything.");
+    }
+    if (blocks)
+        table_prose(l->out, TABLE_PLAIN, line->data);
     buf_free(&names);
     for (int k = 0; k < NAMED; k++)
         buf_free(&seen[k]);
+}
+
+static void print_others(struct leaks *l, struct buf *line)
+{
+    if (!l->other_blocks)
+        return;
+    print_others_of(l, 0, line);
+    print_others_of(l, 1, line);
 }
 
 static void print_sums(struct leaks *l, int shown)

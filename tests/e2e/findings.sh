@@ -370,11 +370,30 @@ lacks "a helper's leak" report.txt "Never freed"
 contains "a helper's leak: whose it is" report.txt "$others"
 "$MEMPROF" advise out.db >advice.txt
 lacks "a helper's leak: nothing to be done" advice.txt "freed"
-record_ok ./runs all
+# run by what executes it in its place, whose memory was gone then
+cat >first.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+    void *volatile kept = memset(malloc(7 << 20), 1, 7 << 20);
+    return kept ? execl("./runs", "runs", "all", NULL) : 1;
+}
+END
+"$CC" -O1 -g -fno-builtin -o first first.c
+record_ok ./first
 reports
 contains "its own leak beside a helper's" report.txt \
     "* Never freed: 5.00 MiB in 1 block of host was still live at the end. All of it: own (runs.c:6), 5.00 MiB in 1"
 contains "... and the helper's" report.txt "$others"
+contains "... and what was before it" report.txt \
+    "Live as another program was executed: 7.00 MiB in 1 block of host, as first executed runs in its place. All of\
+ it: main (first.c:6), 7.00 MiB in 1 block."
+"$MEMPROF" leaks out.db >leaks.txt
+contains "leaks: of others" leaks.txt "Not counted: 12.00 MiB in 2 blocks of another program (helper); --process PID"
+contains "leaks: of what was before it" leaks.txt \
+    "Not counted: 7.00 MiB in 1 block of what executed another program in its place (first); --all shows everything."
 
 # children of a server that has named itself are of its program: the title is one word of their command line
 cat >titled.c <<'END'
@@ -402,7 +421,7 @@ END
 "$CC" -O1 -g -fno-builtin -o titled titled.c
 record_ok ./titled room for a title
 reports
-contains "a title: whose" report.txt "; of 3 processes the largest, served, had 5.00 MiB"
+contains "a title: whose" report.txt "; of 3 processes the largest, served: the first, had 5.00 MiB"
 
 # the mappings of an allocator within the program are no leak of it
 cat >arena.c <<'END'

@@ -22,6 +22,11 @@ int64_t advice_arenas_peak(sqlite3 *db)
     return db_int(db, "SELECT CAST(total(peak_reserved_bytes) AS INTEGER) FROM total WHERE kind = 'arena'", 0);
 }
 
+/* A package's debug information is a download of its own, and only code whose lines could be changed is worth that:
+ * what starting any program of the system takes is less. A program of one's own costs an option, however small it is.
+ */
+#define PACKAGED_LEAST (1 << 20)
+
 /* More than half. */
 static int is_most(double part, double whole)
 {
@@ -152,8 +157,11 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
         sqlite3_prepare_v2(db, module_sql, -1, &s, NULL) == SQLITE_OK)
         while (sqlite3_step(s) == SQLITE_ROW) {
             double bytes = sqlite3_column_double(s, 1);
-            const char *how = lines_advice(is_packaged(db_text(s, 0)), sqlite3_column_int(s, 4),
-                                           is_most(sqlite3_column_double(s, 2), bytes));
+            const int is_of_package = is_packaged(db_text(s, 0));
+            const char *how =
+                lines_advice(is_of_package, sqlite3_column_int(s, 4), is_most(sqlite3_column_double(s, 2), bytes));
+            if (is_of_package && all < PACKAGED_LEAST)
+                how = NULL;
             missing += how ? bytes : 0;
             if (advice || !how)
                 continue;

@@ -78,6 +78,9 @@ if [ -x /bin/dash ] && command -v readelf >/dev/null; then
     if [ ! -e "/usr/lib/debug/.build-id/$id.debug" ]; then
         record_ok /bin/dash -c ':'
         "$MEMPROF" report >report.txt
+        lacks "a package's, of 30 KiB" report.txt '! '
+        record_ok /bin/dash -c 'x=1234567; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do x=$x$x; done'
+        "$MEMPROF" report >report.txt
         contains "a package's" report.txt "most of it in dash: install its -dbgsym package, or set DEBUGINFOD_URLS, and"
     fi
 fi

@@ -1,6 +1,7 @@
 #include "finding.h"
 
 #include "../../common/units.h"
+#include "../print/command.h"
 #include "../print/table.h"
 #include "../query/short_name.h"
 #include "../query/wrapper.h"
@@ -108,6 +109,14 @@ static void html_evidence(const struct finding *f, struct buf *html)
     buf_puts(html, "</dl></details>");
 }
 
+/* For a finding with skips. */
+static void add_command(const struct findings *all, const struct finding *f, struct buf *text)
+{
+    buf_puts(text, "memprof report");
+    command_add_file(text, all->file);
+    buf_puts(text, buf_text(&f->skips));
+}
+
 void findings_html(const struct findings *all, struct buf *html, finding_page_line *line, void *context)
 {
     static const char *const classes[] = {"bad", "warn", "info"};
@@ -135,9 +144,12 @@ void findings_html(const struct findings *all, struct buf *html, finding_page_li
             buf_html(html, f->next);
             buf_puts(html, next_end(f));
             if (f->skips.length) {
-                buf_puts(html, " <code>memprof report");
-                buf_html(html, buf_text(&f->skips));
+                struct buf command = BUF(1 << 16);
+                add_command(all, f, &command);
+                buf_puts(html, " <code>");
+                buf_html(html, buf_text(&command));
                 buf_puts(html, "</code>");
+                buf_free(&command);
             }
             buf_puts(html, "</p>");
         }
@@ -161,11 +173,13 @@ void finding_plain(const struct finding *f, struct buf *text)
             buf_puts(text, part->text);
 }
 
-void finding_next(const struct finding *f, struct buf *text)
+void finding_next(const struct findings *all, const struct finding *f, struct buf *text)
 {
-    if (f->next)
-        buf_printf(text, "%s%s%s%s", f->next, next_end(f), f->skips.length ? " memprof report" : "",
-                   buf_text(&f->skips));
+    if (!f->next)
+        return;
+    buf_printf(text, "%s%s%s", f->next, next_end(f), f->skips.length ? " " : "");
+    if (f->skips.length)
+        add_command(all, f, text);
 }
 
 const char *finding_mark(const struct finding *f)
@@ -266,7 +280,7 @@ void findings_record(const struct findings *all, struct record *record)
         const struct finding *f = &all->item[i];
         struct buf text = BUF(1 << 16), next = BUF(1 << 16);
         finding_plain(f, &text);
-        finding_next(f, &next);
+        finding_next(all, f, &next);
         record_begin(record);
         record_text(record, "rule", f->rule);
         record_text(record, "severity", names[f->severity]);

@@ -87,6 +87,7 @@ struct findings {
     int is_advise;
     int leaves_events;  /* of the page: they were left to `memprof advise` */
     int64_t largest_id; /* the process that had most of the host's at its end, as a sentence has it; 0: none has */
+    const char *file;   /* the recording, as it is named in commands; borrowed */
     int has_events;     /* of advise: all of them were there to be read */
 };
 
@@ -103,6 +104,7 @@ struct findings_options {
     enum findings_for asked_for;
     int64_t first_device;                     /* the id of the one whose findings come first */
     const char *device;                       /* its alone; NULL: of all */
+    const char *file;                         /* the recording, as it was named; NULL: not */
     const struct heap_end *heap_end;          /* NULL: nothing is said of the heap */
     int leaves_events;                        /* of advise: what they save is a bound from the tables */
     void (*progress)(void *arg, int percent); /* of advise; NULL: none */
@@ -132,7 +134,7 @@ int finding_saves_much(const struct finding *f);
 /* "saves at most 1.00 MiB of a peak of 2.00 MiB"; nothing where that is not known. */
 void finding_saving(const struct finding *f, struct buf *text);
 /* What to do, with the command for it; nothing where there is nothing to say. */
-void finding_next(const struct finding *f, struct buf *text);
+void finding_next(const struct findings *findings, const struct finding *f, struct buf *text);
 /* JSON: "findings": an array of what the page shows; of advise with what each saves. */
 void findings_record(const struct findings *findings, struct record *record);
 

@@ -206,7 +206,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     struct pass pass = {.db = NULL};
     sqlite3_stmt *s = NULL;
     int rc = 0, step;
-    *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0)};
+    *findings = (struct findings){.device_count = (int)db_int(db, "SELECT count(*) FROM device", 0), .file = o->file};
     if (estimate_mean_bytes(db)) /* they are of exact numbers */
         return 0;
     r.duration_ns = ending_duration_ns(db, 1);

@@ -24,6 +24,7 @@ int page_make_findings(struct page *page)
     const struct findings_options options = {.asked_for = FINDINGS_PAGE,
                                              .first_device =
                                                  page->device_count ? page->devices[page->open_device].device_id : 0,
+                                             .file = page->options->database_path,
                                              .heap_end = &page->heap_end,
                                              .leaves_events = is_large};
     int rc = findings_load(page->db, &options, &findings, page->err);

@@ -18,7 +18,8 @@
 
 static void keep_advice(struct findings *all)
 {
-    struct findings kept = {.device_count = all->device_count, .is_advise = 1, .has_events = all->has_events};
+    struct findings kept = {
+        .device_count = all->device_count, .is_advise = 1, .file = all->file, .has_events = all->has_events};
     kept.item = xcalloc(all->count + 1, sizeof *kept.item);
     kept.capacity = all->count + 1;
     struct findings rest = kept;
@@ -32,7 +33,7 @@ static void keep_advice(struct findings *all)
     *all = kept;
 }
 
-static void print_finding(const struct finding *f, const struct report_out *out)
+static void print_finding(const struct findings *all, const struct finding *f, const struct report_out *out)
 {
     struct buf line = BUF(1 << 16);
     const int is_info = f->severity == FINDING_INFO;
@@ -51,7 +52,7 @@ static void print_finding(const struct finding *f, const struct report_out *out)
     table_prose(out, TABLE_PLAIN, buf_text(&line));
     buf_reset(&line);
     buf_puts(&line, "  ");
-    finding_next(f, &line);
+    finding_next(all, f, &line);
     if (f->next)
         table_prose(out, TABLE_DIM, buf_text(&line));
     buf_free(&line);
@@ -100,7 +101,7 @@ static void print_some(const struct findings *all, size_t number, int64_t top, c
         before += is_same_kind(&all->item[i], f);
     if (top && before >= top)
         return;
-    print_finding(f, out);
+    print_finding(all, f, out);
     for (size_t i = number + 1; i < all->count; i++)
         if (is_same_kind(&all->item[i], f)) {
             behind++;
@@ -140,8 +141,11 @@ int advise_report(sqlite3 *db, const struct advise_options *o, const struct repo
     struct findings all = {.count = 0};
     int rc = device_check(db, o->device, NULL, err);
     if (rc == 0) {
-        const struct findings_options options = {
-            .asked_for = FINDINGS_ADVISE, .device = o->device, .heap_end = &heap_end, .progress = o->progress};
+        const struct findings_options options = {.asked_for = FINDINGS_ADVISE,
+                                                 .device = o->device,
+                                                 .file = o->file,
+                                                 .heap_end = &heap_end,
+                                                 .progress = o->progress};
         if (device_is("host", o->device))
             heap_end_load(db, &heap_end);
         rc = findings_load(db, &options, &all, err);

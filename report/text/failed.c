@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../findings/failure.h"
+#include "../print/command.h"
 #include "../print/listing.h"
 #include "../query/device.h"
 
@@ -87,12 +88,9 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
     }
     if (listing_print_under(l, "Allocations that failed", all)) {
         struct buf text = BUF(1 << 16);
-        buf_puts(&text, "What was live at the first of them: memprof report ");
-        if (o->file && strcmp(o->file, "out.db") != 0) {
-            buf_shell(&text, o->file);
-            buf_putc(&text, ' ');
-        }
-        buf_printf(&text, "--at %lldns", (long long)first_ns);
+        buf_puts(&text, "What was live at the first of them: memprof report");
+        command_add_file(&text, o->file);
+        buf_printf(&text, " --at %lldns", (long long)first_ns);
         table_line(out, TABLE_DIM, text.data);
         buf_free(&text);
     }

@@ -6,6 +6,7 @@
 #include "../../common/sum.h"
 #include "../../common/units.h"
 #include "../../include/memprof_plan.h"
+#include "../print/command.h"
 #include "../print/listing.h"
 #include "../query/device.h"
 #include "../query/rows.h"
@@ -198,10 +199,7 @@ static void print_when(sqlite3 *db, const struct report_options *o, const struct
     }
     struct buf line = BUF(1 << 16);
     buf_puts(&line, "Next: memprof report");
-    if (o->file && strcmp(o->file, "out.db") != 0) {
-        buf_putc(&line, ' ');
-        buf_shell(&line, o->file);
-    }
+    command_add_file(&line, o->file);
     buf_puts(&line, " --names");
     if (o->device) {
         buf_puts(&line, " --device ");

@@ -6,6 +6,7 @@
 #include "../findings/advice.h"
 #include "../findings/finding.h"
 #include "../findings/notes.h"
+#include "../print/command.h"
 #include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/estimate.h"
@@ -558,10 +559,7 @@ static void print_leaks_hint(const struct summary *s, const char *head, const ch
 static void print_hints(const struct summary *s)
 {
     struct buf file = BUF(1 << 16), line = BUF(1 << 16);
-    if (s->options->file && strcmp(s->options->file, "out.db") != 0) {
-        buf_putc(&file, ' ');
-        buf_shell(&file, s->options->file);
-    }
+    command_add_file(&file, s->options->file);
     if (report_window(s->options) && report_window(s->options)->options)
         buf_puts(&file, report_window(s->options)->options);
     const char *name = buf_text(&file), *head = "Next: ";
@@ -679,6 +677,7 @@ static int load_findings(struct summary *s, struct error *err)
     const struct findings_options options = {.asked_for =
                                                  s->out->format == REPORT_JSON ? FINDINGS_LISTS : FINDINGS_REPORT,
                                              .device = o->device,
+                                             .file = o->file,
                                              .heap_end = &s->heap_end};
     return findings_load(s->db, &options, &s->findings, err);
 }

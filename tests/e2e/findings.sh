@@ -487,6 +487,9 @@ record_ok ./app b
 reports
 contains "a wrapper with two callers" report.txt "memprof report --skip buffer_alloc   ("
 # 2,000 bytes, though all of the peak
+cp out.db other.db
+"$MEMPROF" report other.db --html=other.html >/dev/null
+contains "the page's command has the file" other.html "<code>memprof report other.db --skip buffer_alloc</code>"
 contains "little that is left: for information" page.html '<li class="finding info" data-rule="leaks"><h3>Never freed'
 record_ok ./app t
 reports

@@ -7,6 +7,7 @@
 #include "../query/ending.h"
 #include "../query/reserved.h"
 #include "lines_private.h"
+#include "nothing.h"
 #include "own_peak.h"
 #include "row_columns.h"
 
@@ -353,6 +354,8 @@ int lines_report(sqlite3 *db, const struct lines_options *options, const struct 
     int rc = device_check(db, options->report->device, options->report->kind, err);
     if (rc == 0)
         rc = lines_load(db, options, &groups, err);
+    if (rc == 0 && groups.count == 0 && nothing_was_recorded(db))
+        rc = error_set(err, ENOENT, "no allocation was recorded: 'memprof info' says what was");
     if (rc == 0 && groups.count == 0)
         rc = missing(options, &groups, err);
     if (rc == 0 && groups.count == 0)

@@ -1,6 +1,7 @@
 #include "nothing.h"
 
 #include "../../common/buf.h"
+#include "../../common/db.h"
 
 static void say_chosen(const struct report_options *o, struct buf *line)
 {
@@ -30,4 +31,9 @@ void nothing_say(const struct report_options *o, const struct report_out *out)
         buf_puts(&line, "Nothing: no allocation was recorded; 'memprof info' says what was.");
     table_prose(out, TABLE_PLAIN, buf_text(&line));
     buf_free(&line);
+}
+
+int nothing_was_recorded(sqlite3 *db)
+{
+    return db_int(db, "SELECT total(alloc_count) + total(peak_active_bytes) > 0 FROM main.total WHERE kind = 'all'", 1) == 0;
 }

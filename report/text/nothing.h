@@ -10,4 +10,7 @@
 /* For people: one line. */
 void nothing_say(const struct report_options *options, const struct report_out *out);
 
+/* Whether no program of the recording allocated anything. */
+int nothing_was_recorded(sqlite3 *db);
+
 #endif

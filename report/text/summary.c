@@ -23,6 +23,7 @@
 #include "forked.h"
 #include "heap_lines.h"
 #include "layers.h"
+#include "nothing.h"
 #include "own_peak.h"
 #include "resident.h"
 #include "row_columns.h"
@@ -558,6 +559,11 @@ static void print_leaks_hint(const struct summary *s, const char *head, const ch
 
 static void print_hints(const struct summary *s)
 {
+    if (nothing_was_recorded(s->db)) {
+        fputc('\n', s->out->file);
+        nothing_say(&(struct report_options){.by = ROW_LINE}, s->out);
+        return;
+    }
     struct buf file = BUF(1 << 16), line = BUF(1 << 16);
     command_add_file(&file, s->options->file);
     if (report_window(s->options) && report_window(s->options)->options)

@@ -94,6 +94,12 @@ for key in line stack function; do
     equal "nothing is live at the beginning, by $key: the heading alone" "$(head -n 1 full)" "$(cat none)"
 done
 "$MEMPROF" run -q -o nothing.db true
+says="no allocation was recorded: 'memprof info' says what was"
+for option in --top=5 --func=main; do
+    ! "$MEMPROF" lines nothing.db "$option" 2>none || fail "lines without an allocation, $option"
+    equal "lines without an allocation, $option" "memprof: $says" "$(cat none)"
+done
+equal "the report's next step without one" "Nothing: ${says%%:*}; ${says#*: }." "$("$MEMPROF" report nothing.db | tail -n 1)"
 "$MEMPROF" leaks nothing.db --csv >none
 "$MEMPROF" leaks net.db --csv >full
 equal "no leaks" "$(head -n 1 full)" "$(cat none)"

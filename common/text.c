@@ -150,9 +150,10 @@ static const char *others_of(const char *text)
 
 int text_is_endless(const char *name)
 {
-    static const char in_symbols[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.$";
+    static const char in_symbols[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.$:~";
     size_t length = strspn(name, in_symbols);
-    return (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0) && length > TEXT_ENDLESS_WIDTH && !name[length];
+    int is_mangled = strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+    return length > (is_mangled ? TEXT_ENDLESS_WIDTH : TEXT_WORD_WIDTH) && !name[length];
 }
 
 void text_bare_name(struct buf *out, const char *text, int width)

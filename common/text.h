@@ -21,9 +21,11 @@ void text_fit(struct buf *out, const char *text, int width, enum text_cut cut, i
 
 /* "<- forward", where other rows have a path: a function's name. */
 int text_is_caller(const char *text);
-/* A symbol that could not be demangled, with more characters than anybody reads. */
+/* One word with more characters than anybody reads: a symbol that could not be demangled, or a name that a generator
+ * made (of parsers, of bindings). */
 int text_is_endless(const char *name);
-#define TEXT_ENDLESS_WIDTH 80
+#define TEXT_ENDLESS_WIDTH 80  /* which it is shown in; a symbol is wider */
+#define TEXT_WORD_WIDTH    160 /* as wide are scopes and names that somebody wrote */
 /* Appends a function; wider than width, without arguments, then without template arguments; cut only where that leaves
  * an endless symbol. */
 void text_bare_name(struct buf *out, const char *text, int width);

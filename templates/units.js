@@ -133,7 +133,12 @@ function shortName(name) {
     }
     i++;
   }
-  return out.trim() || name;
+  return cutEndless(out.trim() || name);
+}
+
+/* One word that nobody reads, as text_is_endless (common/text.c) has it. */
+function cutEndless(name) {
+  return name.length > (/^_[ZR]/.test(name) ? 80 : 160) && /^[\w.$:~]+$/.test(name) ? name.slice(0, 39) + '\u2026' + name.slice(-39) : name;
 }
 
 /* el('td', {class: 'name', title: text}, child, 'text', ...): attributes and text nodes only, never HTML. */

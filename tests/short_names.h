@@ -54,3 +54,21 @@ ROW("main.(*Tree).Insert", NULL, "main.(*Tree).Insert")
 ROW("load.<locals>.<listcomp>", NULL, "load.<locals>.<listcomp>")
 ROW("<module>", NULL, "<module>")
 ROW("<lambda>", NULL, "<lambda>")
+ROW("_ZN4demo12345678901234567890123456789012345678901234567890123456789012345678901234567890Ev",
+    "_ZN4demo12345678901234567890123456789012345678901234567890123456789012345678901234567890Ev",
+    "_ZN4demo1234567890123456789012345678901..4567890123456789012345678901234567890Ev")
+ROW("a_rule_of_ten_thousand__thousand__thousand__thousand__thousand__thousand__thousand__thousand__thousa"
+    "nd__thousand__thousand__thousand__thousand__thousand__thousand_",
+    "a_rule_of_ten_thousand__thousand__thousand__thousand__thousand__thousand__thousand__thousand__thousa"
+    "nd__thousand__thousand__thousand__thousand__thousand__thousand_",
+    "a_rule_of_ten_thousand__thousand__thous..thousand__thousand__thousand__thousand_")
+ROW("ns::xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    NULL,
+    "ns::xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
+ROW("box<int>::put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_pu"
+    "t_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_",
+    "box::put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put"
+    "_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_put_",
+    "box::put_put_put_put_put_put_put_put_pu..ut_put_put_put_put_put_put_put_put_put_")

@@ -38,10 +38,13 @@ char *short_name(const char *name)
 {
     char *copy = short_name_cut(name);
     struct buf bare = BUF(1 << 16);
-    if (text_is_endless(copy))
-        text_fit(&bare, copy, TEXT_ENDLESS_WIDTH, TEXT_CUT_MIDDLE, 0);
-    else
-        match_short_name(copy, &bare);
+    match_short_name(copy, &bare);
+    if (text_is_endless(buf_text(&bare))) {
+        struct buf cut = BUF(1 << 10);
+        text_fit(&cut, bare.data, TEXT_ENDLESS_WIDTH, TEXT_CUT_MIDDLE, 0);
+        buf_free(&bare);
+        bare = cut;
+    }
     if (bare.length) {
         free(copy);
         return buf_take(&bare);

@@ -17,6 +17,7 @@
 
 enum {
     DEFAULT_GROUPS = 10, /* of those that were asked for */
+    TITLE_NAME = 160,    /* columns of a function over its lines, with its arguments */
     DEFAULT_BEST = 5,    /* when none was */
 };
 
@@ -117,7 +118,9 @@ static void print_title(struct lines *l, const struct lines_group *g)
 {
     struct buf title = BUF(1 << 20);
     int64_t line = g->declared_line > 0 && g->declared_file_id == g->file_id ? g->declared_line : g->lines[0].line;
-    buf_printf(&title, "## %s   ", g->name);
+    buf_puts(&title, "## ");
+    text_bare_name(&title, g->name, TITLE_NAME);
+    buf_puts(&title, "   ");
     if (g->path)
         text_path(&title, g->path, l->cwd);
     if (g->path)

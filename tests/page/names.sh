@@ -11,7 +11,7 @@ for row in open(root + "/tests/short_names.h").read().split("\nROW(")[1:]:
              for part in re.split(r",\s+(?=NULL|\")(?=(?:[^\"]|\"(?:[^\"\\]|\\.)*\")*$)", row.strip().rstrip(")"))]
     if len(parts) != 3:
         sys.exit("not understood: " + row)
-    rows.append((parts[0], parts[2].replace("(anonymous namespace)", "(anonymous)")))
+    rows.append((parts[0], parts[2].replace("(anonymous namespace)", "(anonymous)").replace("..", "\u2026")))
 print("<!DOCTYPE html><meta charset=utf-8><script>%s</script><pre id=out></pre><script>"
       "const rows = %s; document.getElementById('out').textContent = rows.map(([name, wanted]) => "
       "shortName(name) === wanted ? 'as wanted' : `${name}: ${shortName(name)}, not ${wanted}`).join('\\n');</script>"

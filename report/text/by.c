@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, PIPE_COMMAND = 60 /* columns */ };
+enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, PIPE_COMMAND = 500 /* columns */ };
 #define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
 
 /* A report by one key: its rows, what stands before them, and their columns. */
@@ -144,7 +144,8 @@ static void title_at(struct by *b)
     at_explain(&b->at, b->options->at_ns, &b->title);
 }
 
-/* For people with the title. In a pipe tables cut nothing, and the command of a compiler has a thousand characters. */
+/* For people with the title. A pipe has no width, and the column is the last: cut is only what nobody reads, such as a
+ * linker's thousands of characters. */
 static void name_processes(struct by *b)
 {
     for (int i = 0; i < b->rows.count && b->out->format == REPORT_TEXT; i++) {

@@ -21,9 +21,9 @@ int program_script(struct buf *path, const char *command);
 /* Appends "[postgres: checkpointer] postgres -D data": the title, if it has one, beside what it was started as. */
 void program_process(struct buf *text, const char *title, const char *command);
 /* SQL: the same of columns title and command; and cut for a pipe, where tables cut nothing: a server's command may have
- * hundreds of characters. */
+ * thousands of characters. */
 #define PROGRAM_PROCESS "coalesce('[' || nullif(title, '') || '] ', '') || command"
 #define PROGRAM_PROCESS_CUT                                                                                            \
-    "iif(length(" PROGRAM_PROCESS ") > 60, substr(" PROGRAM_PROCESS ", 1, 57) || '...', " PROGRAM_PROCESS ")"
+    "iif(length(" PROGRAM_PROCESS ") > 500, substr(" PROGRAM_PROCESS ", 1, 497) || '...', " PROGRAM_PROCESS ")"
 
 #endif

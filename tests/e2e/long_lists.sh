@@ -25,7 +25,7 @@ int main(void)
 EOF
 "$CC" -O0 -g -fno-builtin -o app app.c
 RUN_OPTIONS='--depth 1024'
-long=$(printf '%0300d' 7)
+long=$(printf '%0600d' 7)
 record ./app "$long"
 [ $status = 0 ] || fail "exit status $status"
 stacks=$(value "SELECT count(*) FROM v_leak WHERE function = 'deeper'")
@@ -42,6 +42,6 @@ done
 contains "by stack" by.txt " (5 of 1,$(printf '%03d' $((all - 1000))))"
 "$MEMPROF" report --by process --sort resident >process.txt
 contains "the forked one" process.txt "Resident memory of forked processes"
-at_most "columns of tables" 200 \
+at_most "columns of tables" 640 \
     "$(awk '/^Resident memory of forked/ { want = 1 } want { print length($0) }' process.txt | sort -n | tail -n 1)"
 contains "what is cut" process.txt "00000..."

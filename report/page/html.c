@@ -20,11 +20,33 @@ static int write_text(FILE *out, const char *text, size_t length)
     return 0;
 }
 
-/* What the user called the program: its file may have another name (busybox, redis-server). */
-static int part_title(void *of, FILE *out)
+/* The script that was called, as a shell's argument or by its own name: whatever it executes in its place at last, that
+ * is its work. 0: none was. */
+static int called_script(struct page *page, struct buf *called)
 {
-    struct page *page = of;
-    struct buf b = BUF(1u << 16), called = BUF(1u << 16);
+    struct buf first = BUF(1u << 16);
+    char *command = db_meta_text(page->db, "command");
+    int is_script = command && program_name(called, command);
+    sqlite3_stmt *s =
+        is_script ? NULL : page_query(page, "SELECT command_line FROM process ORDER BY process_id LIMIT 1");
+    if (s && sqlite3_step(s) == SQLITE_ROW)
+        is_script = program_name(&first, db_text(s, 0)) && strcmp(buf_text(&first), buf_text(called)) == 0;
+    sqlite3_finalize(s);
+    free(command);
+    buf_free(&first);
+    return is_script;
+}
+
+/* What the user called the program: its file may have another name (busybox, redis-server). */
+static char *called_program(struct page *page)
+{
+    struct buf called = BUF(1u << 16);
+    if (called_script(page, &called)) {
+        char *name = short_name_cut(buf_text(&called));
+        buf_free(&called);
+        return name;
+    }
+    buf_reset(&called);
     char *name = NULL;
     sqlite3_stmt *s =
         page_query(page, "SELECT command_line, exe FROM process JOIN v_image USING(process_id) "
@@ -39,11 +61,19 @@ static int part_title(void *of, FILE *out)
         name = short_name_cut(called.length ? called.data : page_basename(db_text(s, 1)));
     }
     sqlite3_finalize(s);
+    buf_free(&called);
+    return name;
+}
+
+static int part_title(void *of, FILE *out)
+{
+    struct page *page = of;
+    struct buf b = BUF(1u << 16);
+    char *name = called_program(page);
     buf_html(&b, name && *name
                      ? name
                      : page_basename(page->options->database_path ? page->options->database_path : "memprof"));
     free(name);
-    buf_free(&called);
     if (b.length)
         write_text(out, b.data, b.length);
     buf_free(&b);

@@ -82,8 +82,11 @@ title "one child" hold.py sh -c 'python3 -u hold.py 3000; true'
 title "a launcher" hold.py timeout 60 python3 -u hold.py 1
 title "a launcher of a shell" hold.py timeout 60 sh -c 'python3 -u hold.py 3000; true'
 title "two children" sh sh -c 'python3 -u hold.py 3000; ls'
-echo 'python3 -u hold.py 3000; true' >job.sh
-title "a script of the shell's own" job.sh sh job.sh
+echo 'exec python3 -u hold.py 3000' >job.sh
+title "a script of the shell's own, whatever it becomes" job.sh sh job.sh
+printf '#!/bin/sh\nexec python3 -u hold.py 3000\n' >called
+chmod +x called
+title "a script that was called" called ./called
 title "a program" hold.py python3 -u hold.py 1
 loader=/lib64/ld-linux-x86-64.so.2
 if [ -x $loader ]; then

@@ -80,6 +80,11 @@ struct finding {
     size_t part_count, part_capacity;
 };
 
+/* What Python's interpreter keeps for itself of a line's blocks on the host at the end (noise.h). */
+struct finding_interpreter {
+    int64_t line_id, bytes, count;
+};
+
 struct findings {
     struct finding *item; /* the worst first */
     size_t count, capacity;
@@ -87,8 +92,10 @@ struct findings {
     int is_advise;
     int leaves_events;  /* of the page: they were left to `memprof advise` */
     int64_t largest_id; /* the process that had most of the host's at its end, as a sentence has it; 0: none has */
-    const char *file;   /* the recording, as it is named in commands; borrowed */
-    int has_events;     /* of advise: all of them were there to be read */
+    struct finding_interpreter *interpreter; /* where a sentence of what is live at the end was looked for */
+    size_t interpreter_count, interpreter_capacity;
+    const char *file; /* the recording, as it is named in commands; borrowed */
+    int has_events;   /* of advise: all of them were there to be read */
 };
 
 struct heap_end;

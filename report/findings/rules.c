@@ -184,6 +184,24 @@ static void keep_device(struct findings *all, const char *device)
     all->count = kept;
 }
 
+static void keep_interpreter(struct rules *r)
+{
+    struct findings *all = r->findings;
+    sqlite3_stmt *s = r->has_ends ? rule_query(r, "SELECT line_id FROM site_line WHERE site_id = ?") : NULL;
+    for (uint32_t i = 0; s && i < r->line_count; i++) {
+        const struct rule_line *l = &r->lines[i];
+        if (l->sums[LINE_END_INTERPRETER_COUNT] <= 0)
+            continue;
+        sqlite3_bind_int64(s, 1, l->site_id);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            *ARRAY_ADD(all->interpreter, all->interpreter_count, all->interpreter_capacity) =
+                (struct finding_interpreter){sqlite3_column_int64(s, 0), l->sums[LINE_END_INTERPRETER_BYTES],
+                                             l->sums[LINE_END_INTERPRETER_COUNT]};
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+}
+
 static void close_all(struct rules *r)
 {
     watches_close(r);
@@ -250,6 +268,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     if (r.is_advise)
         findings_lessen_same(findings);
     sort(findings);
+    keep_interpreter(&r);
     close_all(&r);
     pass_close(&pass);
     return rc;
@@ -260,5 +279,6 @@ void findings_free(struct findings *all)
     for (size_t i = 0; i < all->count; i++)
         free_finding(&all->item[i]);
     free(all->item);
+    free(all->interpreter);
     *all = (struct findings){0};
 }

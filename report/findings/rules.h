@@ -32,6 +32,8 @@ enum line_sum {
     LINE_END_OTHER_COUNT,
     LINE_END_REPLACED_BYTES, /* nor of images that executed another program in their place */
     LINE_END_REPLACED_COUNT,
+    LINE_END_INTERPRETER_BYTES, /* nor what Python's interpreter keeps for itself */
+    LINE_END_INTERPRETER_COUNT,
     LINE_SUMS
 };
 

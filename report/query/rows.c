@@ -357,6 +357,17 @@ static int by_sort(const void *a, const void *b)
     return left != right ? (left > right ? -1 : 1) : x->place - y->place;
 }
 
+static void take_sorted(struct rows *rows, struct merged *m, int count, int64_t limit)
+{
+    qsort(m, (size_t)count, sizeof *m, by_sort);
+    rows->count = 0;
+    for (int i = 0; i < count; i++)
+        if (limit <= 0 || i < limit)
+            rows->row[rows->count++] = m[i].row;
+        else
+            free_row(&m[i].row);
+}
+
 void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit)
 {
     int count = 0;
@@ -372,14 +383,22 @@ void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit
         stat_add(&m[count - 1].row.stats, &m[i].row.stats, 0);
         free_row(&m[i].row);
     }
-    qsort(m, (size_t)count, sizeof *m, by_sort);
     rows->total_count = count;
-    rows->count = 0;
-    for (int i = 0; i < count; i++)
-        if (limit <= 0 || i < limit)
-            rows->row[rows->count++] = m[i].row;
+    take_sorted(rows, m, count, limit);
+    free(m);
+}
+
+void rows_again(struct rows *rows, int sort, int64_t limit)
+{
+    int count = 0;
+    struct merged *m = xcalloc((size_t)rows->count + 1, sizeof *m);
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].stats.value[sort] > 0)
+            m[count++] = (struct merged){rows->row[i], 0, sort, i};
         else
-            free_row(&m[i].row);
+            free_row(&rows->row[i]);
+    rows->total_count -= rows->count - count;
+    take_sorted(rows, m, count, limit);
     free(m);
 }
 

@@ -63,6 +63,8 @@ void rows_merge(struct rows *rows, const uint64_t *keys, int sort, int64_t limit
  * (named_caller.h). rows_load does both. */
 void rows_find_modules(sqlite3 *db, enum row_key by, struct rows *rows);
 int rows_name_callers(sqlite3 *db, enum row_key by, struct rows *rows, struct error *err);
+/* Sorted anew by a statistic that was changed since, and limited; rows without any of it go. */
+void rows_again(struct rows *rows, int sort, int64_t limit);
 struct row *rows_add(struct rows *rows); /* an empty one at the end */
 
 /* "forward", "libz.so.1+0x1234", "??" */

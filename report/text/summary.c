@@ -20,6 +20,7 @@
 #include "../query/threads.h"
 #include "../query/wrapper.h"
 #include "failed.h"
+#include "folded.h"
 #include "forked.h"
 #include "heap_lines.h"
 #include "layers.h"
@@ -443,10 +444,13 @@ static int list_section(struct summary *s, struct record *document, const struct
 {
     struct row_columns columns;
     struct rows rows;
-    int rc = summary_lines(s, s->options->device, section->sort, section->top, &rows, err);
+    const int64_t folded = section->sort == STAT_end_bytes ? folded_count(s) : 0;
+    int rc = summary_lines(s, s->options->device, section->sort, section->top ? section->top + folded : 0, &rows, err);
     int has_callers = !section->title && s->options->callers > 0 && !s->options->inclusive;
     if (rc)
         return rc;
+    if (folded)
+        folded_take(s, &rows, section->top);
     row_columns_init(&columns, ROW_LINE, 0, has_callers ? "callers" : NULL);
     if (estimate_mean_bytes(s->db))
         row_columns_estimates(&columns);
@@ -466,6 +470,8 @@ static int list_section(struct summary *s, struct record *document, const struct
         buf_free(&callers);
     }
     listing_print_under(l, section->title, rows.total_count);
+    if (folded)
+        folded_print(s, &rows);
     if (rc == 0 && section->title && section->sort == STAT_alloc_bytes)
         own_peak_explain(s->db, ROW_LINE, &rows, s->out);
     listing_close(l);

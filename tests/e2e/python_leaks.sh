@@ -45,6 +45,10 @@ for python in /usr/bin/python3 "$root"/3.9.*/bin/python3 "$root"/3.1[13].*/bin/p
 print(len(json.load(open("leaks.json"))["leaks"]))')"
     "$MEMPROF" leaks >leaks.txt
     contains "$python: one line" leaks.txt "of Python's own: its start-up, what it imported, interned strings"
+    "$MEMPROF" report >report.txt
+    equal "$python: first in the report, too" "97.66 KiB 1 <module> one.py:1" \
+        "$(awk '/^Live at the end/ { getline; getline; print $1, $2, $3, $4, $5 }' report.txt)"
+    contains "$python: the same line below" report.txt "$(sed -n "s/^\(Not shown: .* of Python's own\).*/\1/p" leaks.txt)"
     "$MEMPROF" leaks --all >leaks.txt
     contains "$python: --all" leaks.txt Py_InitializeFromConfig
 done

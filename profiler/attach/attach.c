@@ -64,12 +64,19 @@ static int send_in(pid_t pid, int its, int fd)
     return rc;
 }
 
-/* Which function is called: of the library that is in it already, or else of the one at this path. */
-static void choose(const struct target *t, struct inject_call *call, const char *library, const char *symbol)
+/* Which function is called: of the library that is in it already, or else of the one at this path. One that the former
+ * lacks is refused here, as nobody looks there: the latter is asked by dlsym. */
+static int choose(const struct target *t, struct inject_call *call, const char *library, const char *symbol,
+                  struct error *err)
 {
     call->library = t->library ? NULL : library;
     call->symbol = symbol;
     call->function = t->library ? remote_symbol(&t->remote, t->library, symbol, NULL) : 0;
+    if (!t->library || call->function)
+        return 0;
+    return error_set(err, EINVAL,
+                     "%d: the library of memprof in it (%s) has no %s, and stays until it ends; start the process anew",
+                     (int)t->pid, t->library->name, symbol);
 }
 
 /* The session of another user, such as root's for a server's worker: the process may not open it by its path, so it is
@@ -77,10 +84,10 @@ static void choose(const struct target *t, struct inject_call *call, const char 
 static int put_in_by_door(struct target *t, struct inject_call *call, const char *session, int *result,
                           struct error *err)
 {
-    int its = 0, fd, rc;
-    choose(t, call, call->library, HOOK_DOOR);
+    int its = 0, fd, rc = choose(t, call, call->library, HOOK_DOOR, err);
     call->argument = "";
-    rc = inject(t, call, &its, err);
+    if (rc == 0)
+        rc = inject(t, call, &its, err);
     if (rc || its < 0) {
         *result = its;
         return rc;
@@ -91,8 +98,8 @@ static int put_in_by_door(struct target *t, struct inject_call *call, const char
         close(fd);
     if (*result) /* the pair is closed by the next call, if there is one */
         return 0;
-    choose(t, call, call->library, HOOK_ATTACH);
-    return inject(t, call, result, err);
+    rc = choose(t, call, call->library, HOOK_ATTACH, err);
+    return rc ? rc : inject(t, call, result, err);
 }
 
 static int put_in(pid_t pid, const char *library, const char *session, struct error *err)
@@ -102,8 +109,9 @@ static int put_in(pid_t pid, const char *library, const char *session, struct er
     int result = 0, rc = target_open(&t, pid, library, err);
     if (rc)
         return rc;
-    choose(&t, &call, library, HOOK_ATTACH);
-    rc = inject(&t, &call, &result, err);
+    rc = choose(&t, &call, library, HOOK_ATTACH, err);
+    if (rc == 0)
+        rc = inject(&t, &call, &result, err);
     if (rc == 0 && result == -ESRCH)
         rc = put_in_by_door(&t, &call, session, &result, err);
     target_close(&t);

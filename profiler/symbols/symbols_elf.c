@@ -286,12 +286,21 @@ int symbols_elf_has_symbols(struct symbols_elf *e)
     return e->count != 0;
 }
 
+/* A symbol without a size, of assembler, reaches to the next one or to its section's end. Code between them that lost
+ * its own name is none of its: the unwinding rules tell where each function begins. */
+static int is_its_code(struct symbols_elf *e, const struct symbol *s, uint64_t offset)
+{
+    GElf_Addr bias = 0;
+    Elf *elf = s->sized ? NULL : dwfl_module_getelf(e->module, &bias);
+    return !elf || symbols_function_begin(elf, offset - bias) + bias <= s->start;
+}
+
 const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset)
 {
     index_symbols(e);
     const size_t low = SEARCH_FIRST(e->count, i, e->symbols[i].start <= offset);
     for (size_t i = low; i-- > 0 && e->symbols[i].reach > offset;)
-        if (offset < e->symbols[i].end)
+        if (offset < e->symbols[i].end && is_its_code(e, &e->symbols[i], offset))
             return e->symbols[i].name;
     return NULL;
 }

@@ -33,6 +33,9 @@ Dwarf *symbols_elf_dwarf(struct symbols_elf *e, uint64_t *bias); /* NULL: none *
 /* Files whose presence, size and time decide what a look-up answers (debug files found and those that were not). */
 int symbols_elf_probes(struct symbols_elf *e, char *paths[SYMBOLS_PROBES_MAX]); /* to be freed by the caller */
 
+/* symbols_functions.c: the last begin of a function that is not behind address; 0: not known. */
+uint64_t symbols_function_begin(Elf *elf, uint64_t address);
+
 /* symbols_dwarf.c */
 struct symbols_dwarf;
 struct symbols_dwarf *symbols_dwarf_open(Dwarf *dwarf, struct symbols_strings *strings);

@@ -90,6 +90,29 @@ static void test_own_inline_chain(void **state)
     free(path);
 }
 
+/* Of assembler, without a size: all of a function that says how it is unwound, and none of the one behind it, which has
+ * no name. */
+void asm_mark(void);
+__asm__(
+    ".text\n.globl asm_mark\n.type asm_mark, @function\nasm_mark: .cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\n"
+    "nop\nnop\npop %rbp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.cfi_startproc\nnop\nret\n.cfi_endproc\n");
+
+static void test_symbol_without_size(void **state)
+{
+    (void)state;
+    char *path = own_path();
+    struct symbols *s = symbols_open(path, NULL);
+    struct symbols_frame frames[SYMBOLS_INLINE_MAX];
+    const uint64_t mark = own_offset((const void *)(uintptr_t)asm_mark);
+    for (uint64_t at = mark; at <= mark + 4; at++) {
+        assert_int_equal(symbols_lookup(s, at, frames), 1);
+        assert_string_equal(frames[0].name, "asm_mark");
+    }
+    assert_int_equal(symbols_lookup(s, mark + 5, frames), 0);
+    symbols_close(s);
+    free(path);
+}
+
 static void assert_source(const char *path, const char *build_id, const char *expected)
 {
     struct symbols *s = symbols_open(path, build_id);
@@ -455,6 +478,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_inline_chain),
+        cmocka_unit_test(test_symbol_without_size),
         cmocka_unit_test(test_refused_files),
         cmocka_unit_test(test_perf_map),
         cmocka_unit_test(test_table_roundtrip),

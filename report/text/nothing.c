@@ -35,5 +35,6 @@ void nothing_say(const struct report_options *o, const struct report_out *out)
 
 int nothing_was_recorded(sqlite3 *db)
 {
-    return db_int(db, "SELECT total(alloc_count) + total(peak_active_bytes) > 0 FROM main.total WHERE kind = 'all'", 1) == 0;
+    return db_int(db, "SELECT total(alloc_count) + total(peak_active_bytes) > 0 FROM main.total WHERE kind = 'all'",
+                  1) == 0;
 }

@@ -99,7 +99,8 @@ for option in --top=5 --func=main; do
     ! "$MEMPROF" lines nothing.db "$option" 2>none || fail "lines without an allocation, $option"
     equal "lines without an allocation, $option" "memprof: $says" "$(cat none)"
 done
-equal "the report's next step without one" "Nothing: ${says%%:*}; ${says#*: }." "$("$MEMPROF" report nothing.db | tail -n 1)"
+equal "the report's next step without one" "Nothing: ${says%%:*}; ${says#*: }." \
+    "$("$MEMPROF" report nothing.db | tail -n 1)"
 "$MEMPROF" leaks nothing.db --csv >none
 "$MEMPROF" leaks net.db --csv >full
 equal "no leaks" "$(head -n 1 full)" "$(cat none)"

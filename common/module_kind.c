@@ -79,6 +79,15 @@ int module_is_python_package(const char *path)
     return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
+int module_is_gpu_vendor(const char *path)
+{
+    static const char *const names[] = {
+        "libcuda.",      "libcudart.",       "libcudadebugger.", "libcudnn",  "libcublas",  "libcufft", "libcufile",
+        "libcurand",     "libcusolver",      "libcusparse",      "libcupti",  "libnvidia-", "libnvrtc", "libnvJitLink",
+        "libnvToolsExt", "libnvptxcompiler", "libnvvm",          "libnvjpeg", "libnpp"};
+    return begins_with(last_part(path), names, sizeof names / sizeof *names);
+}
+
 int module_is_system_library(const char *path)
 {
     static const char *const places[] = {"/usr/lib", "/lib"};

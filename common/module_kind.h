@@ -15,6 +15,8 @@ int module_is_python(const char *path);
 int module_is_python_library(const char *file);
 /* A file of a Python package that was installed, source or native code. */
 int module_is_python_package(const char *path);
+/* Of a GPU's maker: its driver and what comes with its toolkit. There is no debug information for these anywhere. */
+int module_is_gpu_vendor(const char *path);
 /* A library that came with the system. */
 int module_is_system_library(const char *path);
 

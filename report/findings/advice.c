@@ -1,6 +1,7 @@
 #include "advice.h"
 
 #include "../../common/db.h"
+#include "../../common/module_kind.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
 #include "../print/table.h"
@@ -131,10 +132,13 @@ static int is_mostly_lineless(sqlite3 *db)
     return is;
 }
 
-/* How to get lines. A package's code in which some has them has its debug information already: nothing. */
-static const char *lines_advice(int is_packaged, int has_lines, int is_rust)
+/* How to get lines; NULL: there is no way, or it is too far for so little. A package's code in which some has them has
+ * its debug information already. */
+static const char *lines_advice(const char *path, double all_bytes, int has_lines, int is_rust)
 {
-    if (is_packaged)
+    if (module_is_gpu_vendor(path) || (is_packaged(path) && all_bytes < PACKAGED_LEAST))
+        return NULL;
+    if (is_packaged(path))
         return has_lines ? NULL : "install its -dbgsym package, or set DEBUGINFOD_URLS";
     if (is_rust)
         return "compile it with -g (rustc -g; with cargo, debug = true in its profile)";
@@ -157,11 +161,8 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
         sqlite3_prepare_v2(db, module_sql, -1, &s, NULL) == SQLITE_OK)
         while (sqlite3_step(s) == SQLITE_ROW) {
             double bytes = sqlite3_column_double(s, 1);
-            const int is_of_package = is_packaged(db_text(s, 0));
             const char *how =
-                lines_advice(is_of_package, sqlite3_column_int(s, 4), is_most(sqlite3_column_double(s, 2), bytes));
-            if (is_of_package && all < PACKAGED_LEAST)
-                how = NULL;
+                lines_advice(db_text(s, 0), all, sqlite3_column_int(s, 4), is_most(sqlite3_column_double(s, 2), bytes));
             missing += how ? bytes : 0;
             if (advice || !how)
                 continue;

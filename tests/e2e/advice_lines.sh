@@ -37,6 +37,13 @@ contains "and where it is" lines.txt "'memprof report --by function' shows it"
 lacks "lines that were asked for" lines.txt '! '
 "$MEMPROF" report >report.txt
 contains "what to do" report.txt " most of it in libplain.so: compile it with -g"
+# of a GPU's driver, or a library of its maker, nobody has any
+cp libplain.so libcublas.so.12
+"$CC" -O1 -g -fno-builtin -o vendor app.c ./libcublas.so.12 -Wl,-rpath,"$PWD"
+record_ok ./vendor
+"$MEMPROF" report >report.txt
+contains "a GPU's library" report.txt " libcublas.so.12+0x"
+lacks "a GPU's library" report.txt "! "
 library 1000
 record_ok ./app
 "$MEMPROF" lines --kind heap >lines.txt

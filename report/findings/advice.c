@@ -228,6 +228,16 @@ static int is_question(sqlite3 *db, const struct resident_peak *peak)
            is_most(asked, (double)peak->present_bytes - again);
 }
 
+/* Whether a process that was looked at had given back its GPU's memory then: that lies in its own meanwhile. */
+static int is_given_back(sqlite3 *db)
+{
+    return db_int(db,
+                  "SELECT EXISTS (SELECT 1 FROM resident_scan c JOIN mark m USING(process_id) WHERE c.is_peak AND "
+                  "m.domain = 'memprof' AND m.name = 'yielded' AND m.is_range AND m.start_ns <= c.time_ns AND "
+                  "coalesce(m.end_ns, c.time_ns) >= c.time_ns)",
+                  0) == 1;
+}
+
 static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice), void *context)
 {
     struct resident_peak peak;
@@ -236,12 +246,13 @@ static void untracked(sqlite3 *db, void (*add)(void *context, const char *advice
         return;
     struct buf text = BUF(1024);
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
-    buf_printf(
-        &text,
-        "%s of %s resident at %s was not tracked, most of it %s (%s): 'memprof report --by line --sort resident' "
-        "shows whose the pages were",
-        units_bytes(a, peak.untracked_bytes), units_bytes(b, peak.present_bytes), units_ns(c, peak.time_ns),
-        peak.untracked_most.text, units_bytes(d, peak.untracked_most.bytes));
+    int is_gpu = peak.untracked_most.is_anonymous && is_given_back(db);
+    buf_printf(&text, "%s of %s resident at %s was not tracked, most of it %s (%s): %s",
+               units_bytes(a, peak.untracked_bytes), units_bytes(b, peak.present_bytes), units_ns(c, peak.time_ns),
+               is_gpu ? "the GPU memory that was given back" : peak.untracked_most.text,
+               units_bytes(d, peak.untracked_most.bytes),
+               is_gpu ? "it lies in the program's own until 'memprof restore'"
+                      : "'memprof report --by line --sort resident' shows whose the pages were");
     add(context, text.data);
     buf_free(&text);
 }

@@ -127,7 +127,8 @@ int64_t resident_untracked(sqlite3 *db, int64_t scan_id, struct resident_part *m
             if (bytes < 0 || __builtin_add_overflow(all, bytes, &all))
                 break; /* a damaged file */
             if (bytes > most->bytes)
-                *most = (struct resident_part){bytes, resident_what_text(db_text(s, 0))};
+                *most = (struct resident_part){bytes, resident_what_text(db_text(s, 0)),
+                                               strcmp(db_text(s, 0), "anonymous") == 0};
         }
     }
     sqlite3_finalize(s);

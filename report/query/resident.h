@@ -15,6 +15,7 @@
 struct resident_part {
     int64_t bytes;
     const char *text; /* static: of resident_rest.def */
+    int is_anonymous; /* it is the row of that name */
 };
 
 struct resident_peak {

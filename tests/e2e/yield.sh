@@ -97,6 +97,15 @@ equal 'ranges' 2 "$(value "SELECT count(*) FROM mark WHERE domain = 'memprof' AN
 equal 'active all the time' $((30 * MIB)) "$(column cuda:0 all end_active_bytes)"
 "$MEMPROF" report out.db --during 'memprof:yielded' >during.txt
 contains 'a window' during.txt 'yielded'
+# A look while it was away, as a real driver has its bytes on the process's own pages then. The simulated one always has
+# them there, and its highest memory is that of the copies that the program checks.
+sqlite3 out.db 'UPDATE resident_scan SET present_bytes = 40000000 WHERE is_peak'
+"$MEMPROF" report out.db >away.txt
+contains 'before' away.txt "was not tracked, most of it other anonymous memory, such as threads' stacks ("
+sqlite3 out.db "UPDATE resident_scan SET time_ns = (SELECT start_ns + 1 FROM mark WHERE name = 'yielded') WHERE is_peak"
+"$MEMPROF" report out.db >away.txt
+contains 'meanwhile' away.txt "was not tracked, most of it the GPU memory that was given back ("
+contains 'until when' away.txt "it lies in the program's own until 'memprof restore'"
 
 echo 'refused before anything is done'
 begin

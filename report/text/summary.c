@@ -481,6 +481,12 @@ static int list_section(struct summary *s, struct record *document, const struct
     return rc;
 }
 
+/* Whether there are processes beside those whose interpreters took themselves down, and what those were before an exec.
+ */
+static const char others_sql[] =
+    "SELECT EXISTS (SELECT 1 FROM process WHERE end_kind IS NOT 'exec' AND process_id NOT IN (SELECT process_id FROM "
+    "teardown))";
+
 /* What held the peak is shown to people by summary_peaks(). */
 static int list_sections(struct summary *s, struct record *document, struct error *err)
 {
@@ -495,12 +501,15 @@ static int list_sections(struct summary *s, struct record *document, struct erro
     static const char most[] = "Most temporaries: freed before their thread allocated again";
     const int64_t pid = s->options->lens ? s->options->lens->pid : 0;
     const int is_teardown = !report_window(s->options) && ending_is_teardown(s->db, pid);
+    const int is_mixed = !pid && db_int(s->db, others_sql, 0) == 1;
     const struct section sections[] = {
         {"lines_at_peak", NULL, (int)summary_peak_stat(s), top, none},
         {"lines_by_allocated", "Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},
         {"lines_by_temporary", most, STAT_temporary_count, top, temporary},
         {"lines_at_end",
-         is_teardown ? "Live at the end, where Python began to take itself down, by line" : "Live at the end, by line",
+         !is_teardown ? "Live at the end, by line"
+         : is_mixed   ? "Live at the end, of Python where it began to take itself down, by line"
+                      : "Live at the end, where Python began to take itself down, by line",
          STAT_end_bytes, few, live},
     };
     for (size_t i = is_people; rc == 0 && i < sizeof sections / sizeof *sections; i++)
@@ -563,6 +572,12 @@ static void print_leaks_hint(const struct summary *s, const char *head, const ch
     buf_free(&name);
 }
 
+/* <module>, <lambda>, <listcomp> */
+static int is_in_every_file(const char *name)
+{
+    return *name == '<' && strchr(name, '>') == name + strlen(name) - 1;
+}
+
 static void print_hints(const struct summary *s)
 {
     if (nothing_was_recorded(s->db)) {
@@ -583,6 +598,11 @@ static void print_hints(const struct summary *s)
     if (find_script(s, &script)) {
         buf_printf(&line, "%smemprof lines%s --file ", head, name);
         buf_shell(&line, script.data);
+        table_line(s->out, TABLE_DIM, buf_text(&line));
+        head = "      ";
+    } else if (s->hint.plain_name && is_in_every_file(s->hint.plain_name)) {
+        buf_printf(&line, "%smemprof lines%s --file ", head, name);
+        buf_shell(&line, text_basename(s->hint.file));
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     } else if (s->hint.plain_name && !text_is_endless(s->hint.plain_name)) {

@@ -82,6 +82,10 @@ title "one child" hold.py sh -c 'python3 -u hold.py 3000; true'
 title "a launcher" hold.py timeout 60 python3 -u hold.py 1
 title "a launcher of a shell" hold.py timeout 60 sh -c 'python3 -u hold.py 3000; true'
 title "two children" sh sh -c 'python3 -u hold.py 3000; ls'
+"$MEMPROF" report out.db >report.txt
+contains "what is live at the end of both" report.txt \
+    "Live at the end, of Python where it began to take itself down, by line"
+contains "a name that every file has is no next step" report.txt "Next: memprof lines --file hold.py"
 echo 'exec python3 -u hold.py 3000' >job.sh
 title "a script of the shell's own, whatever it becomes" job.sh sh job.sh
 printf '#!/bin/sh\nexec python3 -u hold.py 3000\n' >called

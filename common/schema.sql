@@ -818,12 +818,15 @@ SELECT r.what, CAST(total(r.resident_bytes) AS INTEGER), CAST(total(r.shared_byt
        CAST(total(r.huge_bytes) AS INTEGER), CAST(total(r.swapped_bytes) AS INTEGER), 0
 FROM resident_rest r JOIN resident_scan c USING(scan_id) WHERE c.is_peak GROUP BY r.what;
 
--- processes that began as a fork, each at the highest of its looks that were kept
+-- processes that began as a fork, each at the look of those kept that saw most of its own and copied pages
 CREATE VIEW v_fork AS
-SELECT c.process_id, p.pid, p.parent_id, c.time_ns, max(c.present_bytes) AS resident_bytes, f.shared_bytes,
-       f.copied_bytes, f.own_bytes, f.file_bytes, p.command_line AS command
-FROM resident_fork f JOIN resident_scan c USING(scan_id) JOIN process p USING(process_id)
-GROUP BY c.process_id;
+SELECT process_id, pid, parent_id, time_ns, resident_bytes, shared_bytes, copied_bytes, own_bytes, file_bytes, command
+FROM (SELECT c.process_id, p.pid, p.parent_id, c.time_ns, c.present_bytes AS resident_bytes, f.shared_bytes,
+             f.copied_bytes, f.own_bytes, f.file_bytes, p.command_line AS command,
+             row_number() OVER (PARTITION BY c.process_id ORDER BY f.copied_bytes + f.own_bytes DESC,
+                                c.present_bytes DESC, c.scan_id DESC) AS place
+      FROM resident_fork f JOIN resident_scan c USING(scan_id) JOIN process p USING(process_id))
+WHERE place = 1;
 
 -- what each process had on present pages in that round; rows add up to v_resident's. shared_memory_bytes: of maps that it
 -- did not make itself, such as its parent's before the fork

@@ -27,6 +27,13 @@ struct thread_look {
     uint64_t ns, next_ns; /* when, and when the next one may be; monotonic */
 };
 
+struct copying {                    /* of a process that may share pages: copied.h */
+    uint64_t faults, looked_faults; /* minor ones: at the newest sample, and at the last look, */
+    uint64_t looked_own_bytes;      /* which found so much that no other process has */
+    uint64_t bytes;                 /* what of inherited pages it may have copied since then */
+    unsigned vain_count;            /* looks that found nothing of it, one after another */
+};
+
 struct process {
     uint32_t slot;
     int pid;                /* as it calls itself */
@@ -67,6 +74,7 @@ struct process {
     uint8_t looked_at_end; /* the look for its end was made */
     uint8_t seen_leaving;  /* that it is about to end was known as the round of looks began */
     uint8_t looks_fail;    /* its pages cannot be read */
+    struct copying copying;
     struct stack_map *stacks;
     struct python *python;   /* its code objects */
     struct sources *sources; /* NULL: it said no text of code yet */

@@ -4,6 +4,7 @@
 #include "../../common/error.h"
 #include "../account/resident_rows.h"
 #include "../account/seen.h"
+#include "copied.h"
 #include "look.h"
 #include "own.h"
 #include "pages.h"
@@ -38,12 +39,13 @@ struct resident {
     struct own own;      /* of the process that is looked at */
     struct seen seen;    /* of a round */
     struct seen touched; /* pages of shared memory that any look saw */
+    struct copied copied;
     struct resident_rows *rows;
     uint64_t begin_ns, looked_ns, write_ns;           /* monotonic; looked_ns: when the last round ended, */
     uint64_t last_cost_ns;                            /* which took so long */
     uint64_t peaks_ns, growth_ns, others_ns, rows_ns; /* what took how long */
     uint64_t peak_bytes;                              /* of the newest round at a new maximum, */
-    uint64_t peak_seen_bytes;                         /* and what that one saw which was kept */
+    uint64_t peak_seen_bytes, peak_own_bytes;         /* and what that one saw which was kept, no page twice */
     unsigned missed_count;                            /* rounds since then that came too late */
     unsigned again_count;                             /* and rounds at the same sum */
     int is_peak_late;                                 /* that one lacked events of its time */
@@ -106,8 +108,14 @@ static int is_there(const struct resident *r, const struct process *p, uint32_t 
     return r->processes->by_slot[slot] == p && p->process_id == process_id;
 }
 
+struct round {
+    uint64_t seen_bytes, again_bytes;
+    unsigned allowed; /* 1 << enum reason */
+    int is_copied;    /* at the same sum as before, or nearly so, of which less may be counted twice */
+};
+
 /* Returns 0 where there was nothing to see. The process may be gone after this. */
-static int look_at_one(struct resident *r, struct process *p, uint64_t *seen_bytes)
+static int look_at_one(struct resident *r, struct process *p, struct round *round)
 {
     struct look *l = &r->look;
     struct resident_result result;
@@ -136,12 +144,16 @@ static int look_at_one(struct resident *r, struct process *p, uint64_t *seen_byt
     int64_t time_ns = clock_ns(l->clock, begin), end_ns = clock_ns(l->clock, clock_stamp(l->clock));
     scan.time_ns = time_ns > 0 ? (uint64_t)time_ns : 0;
     scan.duration_ns = (uint64_t)(end_ns - time_ns);
-    *seen_bytes += result.all.resident_bytes;
+    round->seen_bytes += result.all.resident_bytes;
+    round->again_bytes += result.again_bytes;
+    uint64_t own_bytes = result.all.resident_bytes - result.all.shared_bytes;
     resident_rows_add(r->rows, &scan, &l->pages, &result);
     r->scan_id++;
     r->looks++;
-    if (is_there(r, p, slot, scan.process_id))
+    if (is_there(r, p, slot, scan.process_id)) {
         p->looked_ns = clock_processor_ns() - begin_ns - (l->drain_ns - drain_ns);
+        copied_looked(p, own_bytes);
+    }
     return 1;
 }
 
@@ -174,19 +186,30 @@ static enum reason reason_to_look(const struct resident *r, const struct process
         return PEAK;
     if (p->leaving_deadline_ns)
         return p->looked_at_end ? NOT : LEAVING;
-    return change > step ? CHANGED : NOT;
+    return change > step || p->copying.bytes > before / FALL_SHARE + FALL_BYTES ? CHANGED : NOT;
+}
+
+static void take_peak(struct resident *r, uint32_t first_id, const struct round *round)
+{
+    r->peak_seen_bytes = round->seen_bytes;
+    r->peak_own_bytes = round->seen_bytes - round->again_bytes;
+    resident_rows_peak(r->rows, first_id);
 }
 
 /* Memory may have gone before its pages were looked at: then the round before stays, and the next sample of so much is
  * looked at again, unless that is of no use. */
-static void settle_peak(struct resident *r, uint32_t first_id, uint64_t seen_bytes)
+static void settle_peak(struct resident *r, uint32_t first_id, const struct round *round)
 {
-    if (seen_bytes < r->peak_seen_bytes && r->missed_count++ < MISSED_MAX)
+    if (round->is_copied) {
+        if (round->seen_bytes - round->again_bytes > r->peak_own_bytes)
+            take_peak(r, first_id, round);
+        r->peak_bytes = r->sum_bytes > r->peak_bytes ? r->sum_bytes : r->peak_bytes;
         return;
-    if (seen_bytes >= r->peak_seen_bytes) {
-        r->peak_seen_bytes = seen_bytes;
-        resident_rows_peak(r->rows, first_id);
     }
+    if (round->seen_bytes < r->peak_seen_bytes && r->missed_count++ < MISSED_MAX)
+        return;
+    if (round->seen_bytes >= r->peak_seen_bytes)
+        take_peak(r, first_id, round);
     r->missed_count = 0;
     r->again_count = r->sum_bytes == r->peak_bytes ? r->again_count + 1 : 0;
     r->peak_bytes = r->sum_bytes;
@@ -201,9 +224,10 @@ static void say_looked(const struct resident *r, const struct process *p)
 }
 
 /* Of those that are about to end, or of the others. Returns how many were looked at. */
-static int look_at_some(struct resident *r, unsigned allowed, int are_leaving, uint64_t until_ns, uint64_t *seen_bytes)
+static int look_at_some(struct resident *r, int are_leaving, uint64_t until_ns, struct round *round)
 {
-    int looked = 0, is_peak = allowed == 1u << PEAK;
+    int looked = 0, is_peak = round->allowed == 1u << PEAK;
+    unsigned allowed = round->allowed;
     for (uint32_t i = 0; i < r->processes->slot_end; i++) {
         struct process *p = r->processes->by_slot[i];
         if (!p || p->seen_leaving != are_leaving || !(allowed & (1u << reason_to_look(r, p, is_peak)) & ~(1u << NOT)))
@@ -213,7 +237,7 @@ static int look_at_some(struct resident *r, unsigned allowed, int are_leaving, u
             break;
         }
         p->looked_at_end = p->leaving_deadline_ns != 0;
-        looked += look_at_one(r, p, seen_bytes);
+        looked += look_at_one(r, p, round);
         if (are_leaving)
             say_looked(r, p);
     }
@@ -221,25 +245,25 @@ static int look_at_some(struct resident *r, unsigned allowed, int are_leaving, u
 }
 
 /* Those that wait for it first. Returns how many were looked at. *is_whole: no process was left out. */
-static int look_at_each(struct resident *r, unsigned allowed, uint64_t *seen_bytes, int *is_whole)
+static int look_at_each(struct resident *r, struct round *round, int *is_whole)
 {
     uint64_t until_ns = clock_monotonic_ns() + ROUND_NS, failed = r->unreadable + r->too_large + r->too_costly;
-    int looked = look_at_some(r, allowed, 1, until_ns, seen_bytes);
-    looked += look_at_some(r, allowed, 0, until_ns, seen_bytes);
+    int looked = look_at_some(r, 1, until_ns, round);
+    looked += look_at_some(r, 0, until_ns, round);
     *is_whole = r->unreadable + r->too_large + r->too_costly == failed;
     return looked;
 }
 
-/* One round over the processes that have a reason of those that are allowed (1 << enum reason). */
-static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
+/* One round over the processes that have a reason of those that are allowed. */
+static void look_at_all(struct resident *r, struct round round, uint64_t *purse)
 {
     uint64_t begin_ns = clock_processor_ns(), drain_ns = r->look.drain_ns, events_before = events(r);
-    uint64_t seen_bytes = 0, late = r->late;
-    int is_peak = allowed == 1u << PEAK, is_whole;
+    uint64_t late = r->late;
+    int is_peak = round.allowed == 1u << PEAK, is_whole;
     settle_open(r);
     r->look.waited_ns = 0;
     r->look.pages.seen = is_peak && r->processes->live > 1 ? &r->seen : NULL;
-    int looked = look_at_each(r, allowed, &seen_bytes, &is_whole);
+    int looked = look_at_each(r, &round, &is_whole);
     seen_clear(&r->seen);
     if (!looked)
         return;
@@ -249,7 +273,8 @@ static void look_at_all(struct resident *r, unsigned allowed, uint64_t *purse)
     if (is_peak) {
         if (is_whole)
             resident_rows_touched(r->rows, r->open_id, &r->touched);
-        settle_peak(r, r->open_id, seen_bytes);
+        settle_peak(r, r->open_id, &round);
+        r->copied.bytes = 0;
         r->is_peak_late = r->late > late;
     }
     uint64_t cost_ns = clock_processor_ns() - begin_ns - (r->look.drain_ns - drain_ns);
@@ -316,11 +341,12 @@ static struct wish find_wish(const struct resident *r)
  * was looked at, that look may have taken four tenths of the time since. Looks while memory grows have a purse of their
  * own, and the more it grew, the more is in it: the costs of such looks grow as memory does, so that their sum is some
  * times the last one's. What is left of the other is for the maximum at which memory stays. */
-static uint64_t *purse_for_peak(struct resident *r, const struct wish *w, uint64_t run_ns, uint64_t since_ns)
+static uint64_t *purse_for_peak(struct resident *r, const struct wish *w, int is_copied, uint64_t run_ns,
+                                uint64_t since_ns)
 {
-    double growth = r->peak_bytes ? (double)(w->sum_bytes - r->peak_bytes) / (double)r->peak_bytes : 1;
+    int is_again = is_copied || w->sum_bytes == r->peak_bytes;
+    double growth = is_again ? 0 : r->peak_bytes ? (double)(w->sum_bytes - r->peak_bytes) / (double)r->peak_bytes : 1;
     double shares = GROWTH_SHARE * (growth < 0.5 ? growth : 0.5);
-    int is_again = w->sum_bytes == r->peak_bytes;
     if (is_again ? since_ns < r->last_cost_ns * APART
                  : (double)r->last_cost_ns > GROWTH_TIME * (double)since_ns * growth)
         return NULL;
@@ -329,8 +355,16 @@ static uint64_t *purse_for_peak(struct resident *r, const struct wish *w, uint64
     return resident_may(r->peaks_ns + w->peak_ns, run_ns) ? &r->peaks_ns : NULL;
 }
 
+/* The sum is what it was at its maximum, and processes that shared pages then have some of their own now. */
+static int is_much_copied(const struct resident *r, const struct wish *w)
+{
+    const uint64_t peak = r->peak_bytes, step = r->copied.rest_count >= REST_SAMPLES ? 0 : peak / STEP_SHARE;
+    return w->sum_bytes > peak - peak / STEP_SHARE && r->copied.bytes > step + COPIED_LEAST;
+}
+
 static void look_where_wished(struct resident *r)
 {
+    copied_see(&r->copied, r->processes);
     struct wish w = find_wish(r);
     uint64_t now_ns = clock_monotonic_ns(), run_ns = now_ns - r->begin_ns, since_ns = now_ns - r->looked_ns;
     uint64_t peak = r->peak_bytes, others_ns = r->others_ns + r->processes->begun_ns;
@@ -340,18 +374,20 @@ static void look_where_wished(struct resident *r)
     int is_resting = r->rest_count >= REST_SAMPLES;
     int is_peak = w.sum_bytes > peak + (is_resting ? 0 : peak / STEP_SHARE + STEP_BYTES);
     is_peak |= is_resting && w.sum_bytes == peak && r->is_peak_late && r->again_count < AGAIN_MAX;
-    uint64_t *purse = is_peak ? purse_for_peak(r, &w, run_ns, since_ns) : NULL;
+    int is_copied = !is_peak && is_much_copied(r, &w);
+    uint64_t *purse = is_peak || is_copied ? purse_for_peak(r, &w, is_copied, run_ns, since_ns) : NULL;
     if (purse) {
-        look_at_all(r, 1u << PEAK, purse);
+        look_at_all(r, (struct round){.allowed = 1u << PEAK, .is_copied = is_copied}, purse);
         return;
     }
     uint64_t leaving_ns = others_ns + w.leaving_ns, changed_ns = leaving_ns + w.changed_ns;
     int may_leaving =
         w.is_leaving && (is_time || w.is_awaited || w.leaving_ns <= CHEAP_NS) && resident_may(leaving_ns, run_ns);
     int may_changed = w.is_changed && is_time && resident_may(changed_ns, run_ns / 2);
-    r->too_costly += is_peak || (w.is_leaving && !may_leaving);
+    r->too_costly += is_peak || is_copied || (w.is_leaving && !may_leaving);
     if (may_leaving || may_changed)
-        look_at_all(r, (unsigned)may_leaving << LEAVING | (unsigned)may_changed << CHANGED, &r->others_ns);
+        look_at_all(r, (struct round){.allowed = (unsigned)may_leaving << LEAVING | (unsigned)may_changed << CHANGED},
+                    &r->others_ns);
 }
 
 uint64_t resident_look(struct resident *r)
@@ -393,10 +429,10 @@ void resident_end(struct resident *r)
     settle_open(r);
     write_rows(r);
     write_mallocs(r);
+    uint64_t took_ns =
+        r->peaks_ns + r->growth_ns + r->others_ns + r->rows_ns + r->processes->begun_ns + r->copied.cost_ns;
     store_counter(r->store, 0, "resident_scan", r->looks, "looks at which pages of a process are present");
-    store_counter(r->store, 0, "resident_scan_us",
-                  (r->peaks_ns + r->growth_ns + r->others_ns + r->rows_ns + r->processes->begun_ns) / 1000,
-                  "microseconds of the collector that these took");
+    store_counter(r->store, 0, "resident_scan_us", took_ns / 1000, "microseconds of the collector that these took");
     store_counter(r->store, 0, "resident_late", r->late,
                   "looks at present pages whose blocks are older than the pages: events came too late");
     store_counter(r->store, 0, "resident_unreadable", r->unreadable,

@@ -385,7 +385,10 @@ static void look_where_wished(struct resident *r)
         w.is_leaving && (is_time || w.is_awaited || w.leaving_ns <= CHEAP_NS) && resident_may(leaving_ns, run_ns);
     int may_changed = w.is_changed && is_time && resident_may(changed_ns, run_ns / 2);
     r->too_costly += is_peak || is_copied || (w.is_leaving && !may_leaving);
-    if (may_leaving || may_changed)
+    /* who ends is looked at anyway: a maximum that is hardly one costs no other look, if it is all there is */
+    if (may_leaving && w.sum_bytes > peak + STEP_BYTES && r->processes->live == 1)
+        look_at_all(r, (struct round){.allowed = 1u << PEAK}, &r->others_ns);
+    else if (may_leaving || may_changed)
         look_at_all(r, (struct round){.allowed = (unsigned)may_leaving << LEAVING | (unsigned)may_changed << CHANGED},
                     &r->others_ns);
 }

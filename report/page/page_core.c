@@ -128,7 +128,7 @@ static int write_resident(struct page *page, struct page_pack *pack)
     pack_int(pack, "untracked", peak.untracked_bytes);
     write_last_untracked(page, pack);
     pack_int(pack, "peak_rss", peak.peak_rss_bytes);
-    pack_int(pack, "is_short", resident_peak_is_short(&peak));
+    pack_int(pack, "is_short", resident_peak_later(&peak) > 0);
     pack_int(pack, "differs", resident_peak_differs(&peak));
     pack_int(pack, "is_near",
              resident_peak_is_near(

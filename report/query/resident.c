@@ -10,6 +10,7 @@
 #define DIFFERS_SHARE 20 /* a part of what is live, or this much: */
 #define DIFFERS_BYTES (1 << 20)
 #define SAMPLE_BYTES  (1 << 20)
+#define LATER_SHARE   64 /* of what a look saw, and 1 MiB: by less the kernel's own count may be off */
 #define AGAIN_SHARE   20 /* of the sum; less is not worth a word */
 
 static int64_t column(sqlite3_stmt *s, int i, int64_t unknown)
@@ -142,6 +143,8 @@ int64_t resident_peak_rss(sqlite3 *db)
                          "SELECT max(rss_max_bytes) FROM timeline WHERE device_id = 0 AND level = (SELECT max(level) "
                          "FROM timeline WHERE device_id = 0)",
                          0);
+    int64_t one = db_int(db, "SELECT max(peak_rss_bytes) FROM process", 0);
+    rss = one > rss ? one : rss;
     return rss > 0 ? rss : 0;
 }
 
@@ -172,14 +175,22 @@ int resident_last_is_whole(sqlite3 *db)
                    0);
 }
 
-int resident_peak_is_short(const struct resident_peak *p)
+int64_t resident_peak_later(const struct resident_peak *p)
+{
+    return p->peak_rss_bytes > p->present_bytes + p->present_bytes / LATER_SHARE + SAMPLE_BYTES
+               ? p->peak_rss_bytes - p->present_bytes
+               : 0;
+}
+
+/* Much more. */
+static int is_short(const struct resident_peak *p)
 {
     return p->peak_rss_bytes > p->present_bytes / 10 * 11 + SAMPLE_BYTES;
 }
 
 int resident_peak_is_near(const struct resident_peak *p, int64_t active_bytes)
 {
-    return p->live_bytes >= active_bytes / 10 * 9 && !resident_peak_is_short(p);
+    return p->live_bytes >= active_bytes / 10 * 9 && !is_short(p);
 }
 
 static int64_t again_or(sqlite3 *db, int64_t unknown)
@@ -218,7 +229,7 @@ void resident_peak_text(const struct resident_peak *p, struct buf *out)
     buf_printf(out, ", the highest resident memory that was looked at: %s", units_bytes(text, p->present_bytes));
     if (p->process_count > 1)
         buf_printf(out, " of %s processes", units_count(text, p->process_count));
-    if (resident_peak_is_short(p))
+    if (resident_peak_later(p))
         buf_printf(out, ", of a peak RSS of %s%s", p->peak_rss_is_least ? "at least " : "",
                    units_bytes(text, p->peak_rss_bytes));
     buf_printf(out, "; %s of it was not tracked", units_bytes(text, p->untracked_bytes));

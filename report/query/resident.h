@@ -41,15 +41,15 @@ int resident_peak_load(sqlite3 *db, struct resident_peak *peak, struct error *er
 int64_t resident_untracked(sqlite3 *db, int64_t scan_id, struct resident_part *most);
 /* Whether what blocks have on present pages says something else than their sizes do. */
 int resident_peak_differs(const struct resident_peak *peak);
-/* Whether the program's resident memory was more at another instant. */
-int resident_peak_is_short(const struct resident_peak *peak);
+/* How much more the program's resident memory was at another instant than this look saw; 0: no more, or hardly. */
+int64_t resident_peak_later(const struct resident_peak *peak);
 /* Whether it is as good as a look at the peak of what was live, of so many bytes, and nothing to speak of was touched
  * after it: the program's resident memory was never much more. */
 int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes);
 /* Whether the last looks, shortly before the end, saw all that was ever resident: else more may have been written after
  * them. */
 int resident_last_is_whole(sqlite3 *db);
-/* The highest RSS of a sample, all processes together; 0: there was none. */
+/* The highest RSS, all processes together: of a sample, or of one of them as the kernel says; 0: none is known. */
 int64_t resident_peak_rss(sqlite3 *db);
 /* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
 int resident_peak_rss_is_least(sqlite3 *db);

@@ -61,8 +61,10 @@ struct finding {
     int is_minor;     /* for lists alone: the page and JSON; of severity INFO, so that WARN and BAD are a `*` line */
     int has_keeper;   /* it says who keeps the line's blocks */
     int is_fact;      /* others do not crowd it out on a terminal: nothing is to be done about it */
+    int is_little;    /* its bytes are few beside those of another one of its severity and device: behind the others */
     int nth;          /* of its rule and device */
     int64_t bytes;    /* that it is about; 0: it is about none */
+    int64_t active;   /* the device's peak of active bytes; 0: of no one device */
     int64_t time_ns;  /* -1: of no instant */
     char *function;   /* the line that it is about; NULL: none */
     char *file;       /* NULL: not known */

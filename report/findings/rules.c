@@ -40,6 +40,7 @@ struct rule {
 
 #define MOST_TOLD    3
 #define MOST_ADVISED 1000
+#define LITTLE_SHARE 8 /* of what the largest finding is about */
 
 static const struct rule rules[] = {
 #define FINDING(name, title, severity, of, needs, where)                                                               \
@@ -117,6 +118,7 @@ struct finding *rule_finding(struct rules *r, const char *device)
                           .is_told = !(r->rule->where & FINDINGS_ADVISE),
                           .is_minor = !r->is_advise && !(r->rule->where & FINDINGS_REPORT),
                           .nth = nth,
+                          .active = r->device ? r->device->peak_active : 0,
                           .time_ns = -1};
     return f;
 }
@@ -139,20 +141,42 @@ int finding_is_fact(const struct finding *f)
     return f->is_told || f->is_minor || f->is_fact;
 }
 
-/* The worst first; for advise what is to be done first, of that what saves most; then in the order of the rules. */
+/* What is at stake: of what an allocator mapped no more than was in use at once, as the rest takes addresses only. */
+static int64_t stake(const struct finding *f)
+{
+    return f->active > 0 && f->bytes > f->active ? f->active : f->bytes;
+}
+
+static int is_little(const struct findings *all, const struct finding *f)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct finding *other = &all->item[i];
+        if (other->severity == f->severity && stake(other) > most && strcmp(other->device, f->device) == 0)
+            most = stake(other);
+    }
+    return f->bytes > 0 && stake(f) < most / LITTLE_SHARE;
+}
+
+/* The worst first; for advise what is to be done first, of that what saves most; then what is about most, and the order
+ * of the rules. */
 static int comes_before(const struct findings *all, const struct finding *a, const struct finding *b)
 {
     if (a->severity != b->severity)
         return a->severity < b->severity;
-    if (!all->is_advise)
-        return 0;
-    if (finding_is_fact(a) != finding_is_fact(b))
+    if (all->is_advise && finding_is_fact(a) != finding_is_fact(b))
         return finding_is_fact(b);
-    return a->saved_bytes > b->saved_bytes;
+    if (a->is_minor != b->is_minor)
+        return b->is_minor;
+    if (all->is_advise && a->saved_bytes != b->saved_bytes)
+        return a->saved_bytes > b->saved_bytes;
+    return a->is_little < b->is_little;
 }
 
 static void sort(struct findings *all)
 {
+    for (size_t i = 0; i < all->count; i++)
+        all->item[i].is_little = is_little(all, &all->item[i]);
     for (size_t i = 1; i < all->count; i++)
         for (size_t k = i; k > 0 && comes_before(all, &all->item[k], &all->item[k - 1]); k--) {
             struct finding swapped = all->item[k];

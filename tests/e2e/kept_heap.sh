@@ -145,7 +145,7 @@ contains "leaks beside it: all" report.txt "Live at the end: 40.92 MiB in 20,020
 
 # what is less than 1 MiB and than a hundredth of the peak, as classes that are loaded: 312.5 KiB of 40.3 MiB
 record_ok ./server tiny
-equal "next to nothing beside it" "info Never freed,info Live at the end" "$(found)"
+equal "next to nothing beside it" "info Live at the end,info Never freed" "$(found)"
 lacks "next to nothing beside it: on the terminal" report.txt "Never freed"
 contains "next to nothing beside it: on the page" page.html '<li class="finding info" data-rule="leaks"><h3>Never freed'
 

@@ -15,7 +15,7 @@ void find_untouched(struct rules *r)
         return;
     const int64_t later = resident_peak_later(&peak), never = peak.untouched_bytes - later;
     if (never < LEAST_BYTES || never < peak.live_bytes / LEAST_SHARE ||
-        !resident_peak_is_near(&peak, r->device->peak_active))
+        !resident_peak_has_most(&peak, r->device->peak_active))
         return;
     const struct rule_line *line = rule_top_line(r, LINE_UNTOUCHED_BYTES, &all);
     if (!line)

@@ -188,9 +188,14 @@ static int is_short(const struct resident_peak *p)
     return p->peak_rss_bytes > p->present_bytes / 10 * 11 + SAMPLE_BYTES;
 }
 
+int resident_peak_has_most(const struct resident_peak *p, int64_t active_bytes)
+{
+    return p->live_bytes >= active_bytes / 10 * 9;
+}
+
 int resident_peak_is_near(const struct resident_peak *p, int64_t active_bytes)
 {
-    return p->live_bytes >= active_bytes / 10 * 9 && !is_short(p);
+    return resident_peak_has_most(p, active_bytes) && !is_short(p);
 }
 
 static int64_t again_or(sqlite3 *db, int64_t unknown)

@@ -43,8 +43,10 @@ int64_t resident_untracked(sqlite3 *db, int64_t scan_id, struct resident_part *m
 int resident_peak_differs(const struct resident_peak *peak);
 /* How much more the program's resident memory was at another instant than this look saw; 0: no more, or hardly. */
 int64_t resident_peak_later(const struct resident_peak *peak);
-/* Whether it is as good as a look at the peak of what was live, of so many bytes, and nothing to speak of was touched
- * after it: the program's resident memory was never much more. */
+/* Whether most of the peak of what was live, of so many bytes, was live at this look. */
+int resident_peak_has_most(const struct resident_peak *peak, int64_t active_bytes);
+/* Whether it is as good as a look at that peak, and nothing to speak of was touched after it: the program's resident
+ * memory was never much more. */
 int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes);
 /* Whether the last looks, shortly before the end, saw all that was ever resident: else more may have been written after
  * them. */

@@ -103,9 +103,14 @@ contains "a table of its own all the same" late-by.txt "on no page"
 cp out.db late.db
 sqlite3 late.db "UPDATE timeline SET rss_max_bytes = rss_max_bytes * 5 / 4"
 "$MEMPROF" report late.db >late.txt
-lacks "a finding from a look before more was touched" late.txt "never there"
-lacks "the column of the peak, too" late.txt "resident  function"
+lacks "the column of the peak from a look before more was touched" late.txt "resident  function"
 contains "how far it is from the peak" late.txt ", of a peak RSS of "
+# 64 GiB are more than what was touched later, as in a server whose processes' sum swings; but not where all of that was
+contains "a finding all the same" late.txt "Asked for, and never there"
+contains "what may have been touched" late.txt " more at another time than at this look"
+sqlite3 late.db "UPDATE timeline SET rss_max_bytes = 64 << 30"
+"$MEMPROF" report late.db >late.txt
+lacks "a finding of what may all have been touched" late.txt "Asked for, and never there"
 # as far as a look shortly before the end saw it; what was touched after it, or may have been, took memory
 last() {
     cp out.db late.db

@@ -9,6 +9,7 @@
 
 #include "real.h"
 #include "record_ring.h"
+#include "self_stat.h"
 #include "unwind/modules.h"
 
 #include <fcntl.h>
@@ -17,7 +18,6 @@
 #define RANGES_MAX   512u
 #define CHECKS_MAX   4096u /* places looked at in one scan */
 #define RECORDS_FAST 8192u /* of a process; then one a second of each range */
-#define START_BRK    45u   /* /proc/self/stat, counted from behind the name */
 #define SCAN_RATIO   100u  /* a scan takes at most 1 % of the time */
 
 enum { MAIN, MAPPED, FIRST_HEAP };
@@ -42,24 +42,6 @@ static struct {
 } heap;
 
 /* --- the break --- */
-
-static uint64_t break_start(void)
-{
-    int fd = sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    long n = fd < 0 ? 0 : sys_read(fd, heap.text, sizeof heap.text), i = n;
-    if (fd >= 0)
-        sys_close(fd);
-    while (i > 0 && heap.text[i - 1] != ')') /* of the name, which may hold anything */
-        i--;
-    uint64_t value = 0;
-    for (unsigned field = 0; i > 0 && i < n && field <= START_BRK; i++) {
-        if (heap.text[i] == ' ')
-            field++;
-        else if (field == START_BRK && heap.text[i] >= '0' && heap.text[i] <= '9')
-            value = value * 10 + (uint64_t)(heap.text[i] - '0');
-    }
-    return value;
-}
 
 static void look_at_break(void)
 {
@@ -183,7 +165,7 @@ void heap_ranges_tell(struct thread *t, uint64_t mapped_bytes, uint64_t second, 
     if (__atomic_exchange_n(&heap.busy, 1, __ATOMIC_ACQUIRE))
         return;
     if (!heap.start)
-        heap.start = break_start();
+        heap.start = self_stat(SELF_STAT_START_BRK);
     look_at_break();
     look_at_arenas(is_last);
     if (mapped_bytes != HEAP_MAPPED_SAME)

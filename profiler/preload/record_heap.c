@@ -7,6 +7,7 @@
 #include "pause.h"
 #include "real.h"
 #include "record_ring.h"
+#include "self_stat.h"
 
 #define INTERVAL_NS       10000000u /* between two samples, as the collector says it in stamps */
 #define HEAP_WORDS_WALKED 500000u   /* in one interval: 40 ns a chunk, two words each */
@@ -69,14 +70,14 @@ static int is_possible(const struct thread *t)
 
 /* mallinfo2 walks every free chunk of every arena, so there are at least fifty times what it takes between two calls:
  * at most 2 % whatever the heap looks like. In between, the break says how the first arena grows and shrinks. */
-void record_heap_sample(struct thread *t)
+static void sample(struct thread *t, int may_ask)
 {
     struct heap_walk *w = &walk;
     if (!is_possible(t) || process.heap_locks_unsure)
         return;
     uint64_t now = clock_now(), cost = walk_cost(t, now);
     int is_walked = 0;
-    if (!w->end || now - w->end >= 50 * cost) {
+    if (may_ask && (!w->end || now - w->end >= 50 * cost)) {
         struct heap_answer answer;
         if (heap_ask(&answer, 5 * interval + 2 * cost)) {
             w->arena_bytes = answer.arena_bytes;
@@ -99,6 +100,24 @@ void record_heap_sample(struct thread *t)
         COUNT(heap_sample, 1);
     }
     __atomic_store_n(&record_heap_due, clock_now() + interval, __ATOMIC_RELEASE);
+}
+
+void record_heap_sample(struct thread *t)
+{
+    sample(t, 1);
+}
+
+static int is_alone(void)
+{
+    return __libc_single_threaded || self_stat(SELF_STAT_THREADS) == 1;
+}
+
+/* Other threads go on with what destructors have left of the program, and each wait makes that longer: they are not to
+ * wait for locks now, nor this one for an answer, if there was one before. */
+void record_heap_end(struct thread *t)
+{
+    sample(t, !walk.end || is_alone());
+    record_heap_last(t);
 }
 
 void record_heap_last(struct thread *t)

@@ -23,8 +23,7 @@ static void process_exit(int status, void *unused)
         return;
     if (!thread_enter(t, s))
         return;
-    record_heap_sample(t);
-    record_heap_last(t);
+    record_heap_end(t);
     image_ends();
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};
     record_words(t, words, 2);

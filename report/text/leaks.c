@@ -5,10 +5,10 @@
 #include "../../common/units.h"
 #include "../findings/notes.h"
 #include "../print/listing.h"
-#include "../query/ending.h"
 #include "../query/estimate.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
+#include "leaks_killed.h"
 #include "leaks_read.h"
 #include "stack.h"
 
@@ -19,13 +19,6 @@
 
 enum { DEFAULT_TOP = 20 };
 enum { TORN = 5, STACK_ID = 10, FRAMES = 12 }; /* columns; lines do not have the last three */
-
-static void amount(struct buf *out, int64_t bytes, int64_t blocks)
-{
-    char text[2][UNITS_TEXT];
-    buf_printf(out, "%s in %s block%s", units_bytes(text[0], bytes), units_count(text[1], blocks),
-               blocks == 1 ? "" : "s");
-}
 
 /* "1.25 GiB ±3.1% in 1,024 ±4.0% blocks" */
 static void estimated(const struct leaks *l, struct buf *out, int64_t bytes, double bytes_variance, int64_t blocks,
@@ -139,18 +132,10 @@ static int print_stack(struct leaks *l, const struct leak *leak, int *is_folded,
                leak->is_start ? ", before main()" : "");
     if (leak->torn_blocks && !leak_is_torn(leak)) {
         buf_puts(&line, ", of which Python freed ");
-        amount(&line, leak->torn_bytes, leak->torn_blocks);
+        leaks_say_amount(&line, leak->torn_bytes, leak->torn_blocks);
         buf_puts(&line, " as it ended");
     }
-    if (l->torn_blocks && leak->killed_blocks) {
-        buf_puts(&line, ", ");
-        if (leak->killed_blocks < leak->blocks) {
-            buf_puts(&line, leak->torn_blocks ? "and " : "of which ");
-            amount(&line, leak->killed_bytes, leak->killed_blocks);
-            buf_puts(&line, " ");
-        }
-        buf_puts(&line, "live when processes were killed");
-    }
+    leaks_say_stack_killed(l, leak, &line);
     buf_puts(&line, leak->is_kept ? ", not all freed by the interpreter's end, allocated at" : ", allocated at");
     table_line(l->out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
@@ -194,33 +179,18 @@ static int print_stacks_of(struct leaks *l, int torn, int most, int *shown, int 
     return rc;
 }
 
-/* What of this Python did not free was live when processes were killed: it had no end of an interpreter. */
-static int is_of_killed(const struct leaks *l)
-{
-    return l->killed_blocks > 0 && ending_of_blocks(l->db, ENDING_ANY_DEVICE) == ENDING_KILLED;
-}
-
-static void say_killed(const struct leaks *l, struct buf *line)
-{
-    int64_t counts[ENDINGS];
-    ending_count(l->db, ENDING_ANY_DEVICE, counts);
-    ending_killed_text(counts, line);
-    if (l->killed_blocks < l->blocks - l->torn_blocks)
-        buf_puts(line, ", or at the ends of the others");
-}
-
 /* What is to come, where what is often more comes last. */
 static void print_parts(struct leaks *l)
 {
     struct buf line = BUF(4096);
     if (!l->torn_blocks || l->torn_blocks == l->blocks)
         return;
-    const int is_killed = is_of_killed(l);
+    const int is_killed = leaks_are_of_killed(l);
     if (is_little_left(l)) {
         buf_puts(&line, "Freed by Python when it took itself down: ");
-        amount(&line, l->torn_bytes, l->torn_blocks);
+        leaks_say_amount(&line, l->torn_bytes, l->torn_blocks);
         buf_puts(&line, "; below, what was left: ");
-        amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
+        leaks_say_amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
         table_line(l->out, TABLE_STRONG, buf_text(&line));
         fputc('\n', l->out->file);
         buf_free(&line);
@@ -228,14 +198,14 @@ static void print_parts(struct leaks *l)
     }
     if (is_killed) {
         buf_puts(&line, "Live when ");
-        say_killed(l, &line);
+        leaks_say_killed(l, &line);
     } else {
         buf_puts(&line, "Left when Python had taken itself down");
     }
     buf_puts(&line, ": ");
-    amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
+    leaks_say_amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
     buf_puts(&line, is_killed ? "; below, what Python freed as it ended: " : "; below, what it freed then: ");
-    amount(&line, l->torn_bytes, l->torn_blocks);
+    leaks_say_amount(&line, l->torn_bytes, l->torn_blocks);
     table_line(l->out, TABLE_STRONG, buf_text(&line));
     fputc('\n', l->out->file);
     buf_free(&line);
@@ -310,15 +280,15 @@ static void print_teardown(struct leaks *l, struct buf *line)
         return;
     buf_reset(line);
     buf_puts(line, "The end is where the interpreter began to take itself down, which then freed ");
-    amount(line, l->torn_bytes, l->torn_blocks);
+    leaks_say_amount(line, l->torn_bytes, l->torn_blocks);
     buf_puts(line, " of this");
     if (l->blocks > l->torn_blocks) {
         buf_puts(line, "; ");
-        amount(line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
+        leaks_say_amount(line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
         buf_printf(line, " %s ", l->blocks - l->torn_blocks == 1 ? "was" : "were");
-        if (is_of_killed(l)) {
+        if (leaks_are_of_killed(l)) {
             buf_puts(line, "live when ");
-            say_killed(l, line);
+            leaks_say_killed(l, line);
         } else {
             buf_puts(line, "left");
         }
@@ -340,7 +310,7 @@ static void print_hidden(struct leaks *l, struct buf *line)
             continue;
         buf_reset(line);
         buf_puts(line, "Not shown: ");
-        amount(line, l->hidden[i].bytes, l->hidden[i].blocks);
+        leaks_say_amount(line, l->hidden[i].bytes, l->hidden[i].blocks);
         buf_printf(line, " of %s; --all shows them.", of[i]);
         table_prose(l->out, TABLE_PLAIN, line->data);
     }
@@ -379,7 +349,7 @@ static void print_others_of(struct leaks *l, int is_replaced, struct buf *line)
     }
     buf_reset(line);
     buf_puts(line, "Not counted: ");
-    amount(line, bytes, blocks);
+    leaks_say_amount(line, bytes, blocks);
     buf_printf(line, " of %s (",
                is_replaced  ? "what executed another program in its place"
                : named == 1 ? "another program"
@@ -433,24 +403,28 @@ static void print_sums(struct leaks *l, int shown)
     }
     if (l->suppressed_stacks) {
         buf_printf(&line, "; suppressed: ");
-        amount(&line, l->suppressed_bytes, l->suppressed_blocks);
+        leaks_say_amount(&line, l->suppressed_bytes, l->suppressed_blocks);
         buf_printf(&line, " from %s stack%s", units_count(text, l->suppressed_stacks),
                    l->suppressed_stacks == 1 ? "" : "s");
     }
     buf_puts(&line, ".");
     table_prose(l->out, TABLE_STRONG, line.data);
     print_teardown(l, &line);
+    buf_reset(&line);
+    leaks_say_all_killed(l, &line);
+    if (line.length)
+        table_prose(l->out, TABLE_PLAIN, line.data);
     if (l->start_blocks) {
         buf_reset(&line);
         buf_puts(&line, "Of these, the start-up of libraries before main() holds ");
-        amount(&line, l->start_bytes, l->start_blocks);
+        leaks_say_amount(&line, l->start_bytes, l->start_blocks);
         buf_puts(&line, ".");
         table_prose(l->out, TABLE_PLAIN, line.data);
     }
     if (l->inherited_blocks) {
         buf_reset(&line);
         buf_puts(&line, "Not counted: ");
-        amount(&line, l->inherited_bytes, l->inherited_blocks);
+        leaks_say_amount(&line, l->inherited_bytes, l->inherited_blocks);
         buf_puts(&line, " inherited from before this part of the recording, and live still.");
         table_prose(l->out, TABLE_PLAIN, line.data);
     }
@@ -475,6 +449,8 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
     record_member_int(document, "end_count", l->blocks);
     record_member_int(document, "torn_down_bytes", l->torn_bytes);
     record_member_int(document, "torn_down_count", l->torn_blocks);
+    record_member_int(document, "killed_bytes", l->killed_bytes);
+    record_member_int(document, "killed_count", l->killed_blocks);
     record_member_int(document, "before_main_bytes", l->start_bytes);
     record_member_int(document, "before_main_count", l->start_blocks);
     if (db_meta_int(l->db, "part", 1) > 1) {

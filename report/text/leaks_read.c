@@ -193,6 +193,7 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
     l->blocks_variance += leak.blocks_variance;
     sum_add(&l->torn_bytes, leak.torn_bytes);
     sum_add(&l->torn_blocks, leak.torn_blocks);
+    sum_add(&l->killed_bytes, leak.killed_bytes);
     sum_add(&l->killed_blocks, leak.killed_blocks);
     if (leak.is_start) {
         sum_add(&l->start_bytes, leak.bytes);
@@ -362,13 +363,32 @@ static void group(struct leaks *l, int (*same)(const void *, const void *), int 
 /* Whether processes' parts of what is live at the end are told apart. */
 static int wants_parts(const struct leaks *l)
 {
-    int of[2] = {0}, is_torn = 0;
+    int of[2] = {0}, ends_apart = 0;
     for (uint32_t i = 0; i < l->programs.count; i++) {
         of[l->programs.item[i].is_named != 0] = 1;
-        is_torn |= l->programs.item[i].is_torn;
+        ends_apart |= l->programs.item[i].is_torn || l->programs.item[i].is_killed;
     }
-    return ((of[0] && of[1]) || (is_torn && l->programs.count > 1)) && leaks_are_of_end(l) &&
+    return ((of[0] && of[1]) || (ends_apart && l->programs.count > 1)) && leaks_are_of_end(l) &&
            !report_window(l->options->report);
+}
+
+/* Of one process that a signal killed it is all of it. */
+static int load_killed(struct leaks *l, struct error *err)
+{
+    const struct report_options *o = l->options->report;
+    sqlite3_stmt *s = NULL;
+    if (!o->lens || !o->lens->pid || !leaks_are_of_end(l))
+        return 0;
+    int rc = db_prepare(l->db, "SELECT max(end_kind = 'signal') FROM process WHERE pid = ?", &s, err);
+    if (rc == 0) {
+        sqlite3_bind_int64(s, 1, o->lens->pid);
+        if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0)) {
+            l->killed_bytes = l->bytes - l->torn_bytes;
+            l->killed_blocks = l->blocks - l->torn_blocks;
+        }
+    }
+    sqlite3_finalize(s);
+    return rc;
 }
 
 int leaks_read(struct leaks *l, struct error *err)
@@ -395,6 +415,8 @@ int leaks_read(struct leaks *l, struct error *err)
         rc = load(l, err);
     if (rc == 0)
         rc = load_inherited(l, err);
+    if (rc == 0)
+        rc = load_killed(l, err);
     if (rc == 0 && o->by == ROW_LINE)
         group(l, by_line, by_bytes);
     else if (rc == 0 && (l->whole || leaks_fold(l)))

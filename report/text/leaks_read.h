@@ -45,7 +45,7 @@ struct leaks {
     int is_sampled;
     int64_t start_bytes, start_blocks;
     int64_t torn_bytes, torn_blocks;
-    int64_t killed_blocks;
+    int64_t killed_bytes, killed_blocks; /* of these, and not of those before: of processes that were killed */
     struct {
         int64_t bytes, blocks;
     } hidden[HIDDEN_COUNT];                    /* not shown, and not among the above */

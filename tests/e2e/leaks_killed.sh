@@ -106,3 +106,62 @@ contains "killed together" report.txt "Live when processes were killed: 60.00 Mi
 record_ok ./together
 "$MEMPROF" report >report.txt
 lacks "killed one after another" report.txt "Live when processes were killed"
+
+# a program that is no Python's: its parent or a child is killed, or it alone
+cat >family.c <<'END'
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) static void keep(size_t mib)
+{
+    memset(malloc(mib << 20), 1, mib << 20);
+}
+int main(int argc, char **argv)
+{
+    const char *killed = argc > 1 ? argv[1] : "";
+    keep(6);
+    for (int i = 0; i < 2 && strcmp(killed, "workers") == 0; i++)
+        if (fork() == 0) {
+            keep(1);
+            if (i)
+                raise(SIGKILL);
+            return 0;
+        }
+    if (strcmp(killed, "alone") != 0 && fork() == 0) {
+        keep(9);
+        usleep(200000);
+        if (strcmp(killed, "child") == 0)
+            raise(SIGKILL);
+        return 0;
+    }
+    usleep(100000);
+    if (strcmp(killed, "parent") == 0 || strcmp(killed, "alone") == 0)
+        raise(SIGKILL);
+    while (wait(NULL) > 0)
+        ;
+    return 0;
+}
+END
+"$CC" -g -O1 -fno-builtin -o family family.c
+of_family() { # WHO WAS KILLED: the sentence, and what JSON has of it
+    record ./family "$1"
+    "$MEMPROF" leaks out.db >leaks.txt
+    "$MEMPROF" leaks --json out.db >leaks.json
+    echo "$(grep -E '^(Of this|All of it)' leaks.txt | sed 's/, and in use.*//')" \
+        "$(sqlite3 :memory: "CREATE TABLE j(t); INSERT INTO j VALUES(CAST(readfile('leaks.json') AS TEXT));
+        SELECT (t ->> 'killed_bytes') / 1048576, t ->> 'killed_count' FROM j")"
+}
+equal "a parent" "Of this, 6.00 MiB in 1 block was live when 1 of 2 processes was killed 6|1" "$(of_family parent)"
+contains "its stack" leaks.txt "6.00 MiB in 1 block (host heap), live when processes were killed, allocated at"
+contains "the other stack" leaks.txt "9.00 MiB in 1 block (host heap), allocated at"
+equal "a child" "Of this, 9.00 MiB in 1 block was live when 1 of 2 processes was killed 9|1" "$(of_family child)"
+equal "one alone" "All of it was live when the program was killed 6|1" "$(of_family alone)"
+equal "none" " 0|0" "$(of_family none)"
+# of a stack that several had, what the one had that was killed
+equal "workers" "Of this, 1.00 MiB in 1 block was live when 1 of 4 processes was killed 1|1" "$(of_family workers)"
+contains "their stack" leaks.txt "of which 1.00 MiB in 1 block live when processes were killed, allocated at"
+pid=$(sql "SELECT pid FROM process WHERE end_kind = 'signal'")
+"$MEMPROF" leaks --process "$pid" out.db >leaks.txt
+contains "the one that was killed" leaks.txt "All of it was live when the process was killed"

@@ -208,12 +208,13 @@ static void nap(struct collection *c, uint64_t words, unsigned news)
 
 static void tell_stragglers(struct collection *c)
 {
-    const struct process *one = NULL;
-    for (uint32_t i = 0; i < c->processes.slot_end && !one; i++)
-        one = c->processes.by_slot[i];
-    if (one && !c->options->quiet)
-        fprintf(stderr, "memprof: still recording %u process%s (%d %s); ^C ends the recording\n", c->processes.live,
-                c->processes.live == 1 ? "" : "es", one->outer_pid, one->name);
+    const struct process *one;
+    unsigned count = processes_that_outlive(&c->processes, &one);
+    if (!count)
+        return;
+    if (!c->options->quiet)
+        fprintf(stderr, "memprof: still recording %u process%s (%d %s); ^C ends the recording\n", count,
+                count == 1 ? "" : "es", one->outer_pid, one->name);
     c->told_stragglers = 1;
 }
 

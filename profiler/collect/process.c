@@ -208,6 +208,20 @@ int processes_expected(const struct processes *ps, uint64_t now_ns)
     return 0;
 }
 
+unsigned processes_that_outlive(const struct processes *ps, const struct process **one)
+{
+    unsigned count = 0;
+    *one = NULL;
+    for (uint32_t i = 0; i < ps->slot_end; i++) {
+        const struct process *p = ps->by_slot[i];
+        if (!p || p->dead || process_is_first(ps, p))
+            continue;
+        count++;
+        *one = *one ? *one : p;
+    }
+    return count;
+}
+
 struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid)
 {
     struct process *p = slot < WIRE_PROCS ? ps->by_slot[slot] : NULL;

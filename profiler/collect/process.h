@@ -200,6 +200,9 @@ static inline int process_is_first(const struct processes *ps, const struct proc
 {
     return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
 }
+/* How many live on when the program has ended, and one of them. What has ended, and lacks its last events only as the
+ * collector is late, does not. */
+unsigned processes_that_outlive(const struct processes *ps, const struct process **one);
 /* The futex word at which it waits, as it ends, for the last look at its pages (resident.c). */
 static inline uint32_t *process_last_look(const struct processes *ps, const struct process *p)
 {

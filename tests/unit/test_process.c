@@ -327,13 +327,37 @@ static void test_expected_in_time(void **state)
     setup_end(s);
 }
 
+/* The program has ended, and so has a child: both have a slot until their last events are counted. */
+static void test_outlive(void **state)
+{
+    (void)state;
+    static struct processes ps;
+    const struct process *one;
+    struct process first = {.pid = 10}, ended = {.pid = 11, .dead = 1}, child = {.pid = 12}, other = {.pid = 13};
+    ps = (struct processes){.first_pid = 10, .first_ended = 1, .by_slot = {&first, NULL, &ended}, .slot_end = 5};
+    assert_int_equal(processes_that_outlive(&ps, &one), 0);
+    assert_null(one);
+    ps.by_slot[3] = &child;
+    ps.by_slot[4] = &other;
+    assert_int_equal(processes_that_outlive(&ps, &one), 2);
+    assert_ptr_equal(one, &child);
+    child.pid_namespace = 7; /* where that number is another process */
+    child.pid = 10;
+    assert_int_equal(processes_that_outlive(&ps, &one), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_while_busy),  cmocka_unit_test(test_exec),
-        cmocka_unit_test(test_exec_in_any_slots),  cmocka_unit_test(test_older_image_seen_late),
-        cmocka_unit_test(test_claim_of_the_dead),  cmocka_unit_test(test_late_ring_of_the_dead),
-        cmocka_unit_test(test_spawn_without_ring), cmocka_unit_test(test_expected_in_time),
+        cmocka_unit_test(test_killed_while_busy),
+        cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_exec_in_any_slots),
+        cmocka_unit_test(test_older_image_seen_late),
+        cmocka_unit_test(test_claim_of_the_dead),
+        cmocka_unit_test(test_late_ring_of_the_dead),
+        cmocka_unit_test(test_spawn_without_ring),
+        cmocka_unit_test(test_expected_in_time),
+        cmocka_unit_test(test_outlive),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

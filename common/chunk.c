@@ -166,18 +166,26 @@ int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, uns
     return 0;
 }
 
-long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_max, unsigned stream_count,
-                  uint64_t wanted, const void *data, size_t length)
+long frame_count(const char magic[4], size_t count_max, unsigned stream_count, const void *data, size_t length)
 {
     struct frame_header header;
-    const size_t entries_bytes = stream_count * sizeof(struct frame_entry);
-    if (!data || length < sizeof header + entries_bytes)
+    if (!data || length < sizeof header + stream_count * sizeof(struct frame_entry))
         return -EBADMSG;
     memcpy(&header, data, sizeof header);
     if (memcmp(header.magic, magic, 4) != 0 || header.version != FRAME_VERSION || header.stream_count != stream_count ||
         header.zero != 0 || header.count > count_max)
         return -EBADMSG;
-    const char *entries = (const char *)data + sizeof header;
+    return (long)header.count;
+}
+
+long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_max, unsigned stream_count,
+                  uint64_t wanted, const void *data, size_t length)
+{
+    const size_t entries_bytes = stream_count * sizeof(struct frame_entry), begin = sizeof(struct frame_header);
+    const long count = frame_count(magic, count_max, stream_count, data, length);
+    if (count < 0)
+        return count;
+    const char *entries = (const char *)data + begin;
     const char *at = entries + entries_bytes, *end = (const char *)data + length;
     for (unsigned i = 0; i < stream_count; i++) {
         struct stream *s = &codec->streams[i];
@@ -188,7 +196,7 @@ long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_m
             continue;
         /* No stream is longer than two long values an event and the table of events; checked before memory is asked
          * for */
-        size_t limit = (size_t)header.count * 16 + 2048;
+        size_t limit = (size_t)count * 16 + 2048;
         if (!entry.raw_bytes || entry.raw_bytes > limit || entry.packed_bytes > (size_t)(end - at))
             return -EBADMSG;
         if (!(wanted >> i & 1)) {
@@ -203,7 +211,7 @@ long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_m
         s->length = raw;
         at += entry.packed_bytes;
     }
-    return at == end ? (long)header.count : -EBADMSG;
+    return at == end ? count : -EBADMSG;
 }
 
 int frame_unpack_first(struct chunk_codec *codec, const char magic[4], unsigned stream_count, const void *data,

@@ -159,5 +159,6 @@ long chunk_decode_live(struct chunk_codec *codec, const void *data, size_t lengt
 /* 0, or as the others. */
 int chunk_decode_sums(struct chunk_codec *codec, const void *data, size_t length, struct chunk_sums *sums);
 long chunk_decode_numbers(struct chunk_codec *codec, const void *data, size_t length, const uint64_t **values);
+long chunk_count_numbers(const void *data, size_t length); /* how many it says to have: nothing is decoded */
 
 #endif

@@ -160,6 +160,8 @@ int frame_pack(struct chunk_codec *codec, const char magic[4], size_t count, uns
 #define FRAME_ALL UINT64_MAX
 long frame_unpack(struct chunk_codec *codec, const char magic[4], size_t count_max, unsigned stream_count,
                   uint64_t wanted, const void *data, size_t length);
+/* The count alone, which the frame says: nothing is unpacked. */
+long frame_count(const char magic[4], size_t count_max, unsigned stream_count, const void *data, size_t length);
 /* The first stream alone, of the first length bytes of a frame. 0, -EBADMSG also where it is longer, or -ENOMEM. */
 int frame_unpack_first(struct chunk_codec *codec, const char magic[4], unsigned stream_count, const void *data,
                        size_t length);

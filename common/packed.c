@@ -276,10 +276,12 @@ const char *packed_column_name(enum packed_column column)
     return columns[column].name;
 }
 
-/* Calls take with each chunk of a column, in the order of parts and rows. */
-static int each_chunk(struct packed *p, enum packed_table table, enum packed_column column,
-                      int (*take)(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t *values, long count),
-                      void *arg)
+typedef int take_chunk(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t *values, long count);
+
+/* Calls take with each chunk of a column, in the order of parts and rows; without its values where they are not wanted.
+ */
+static int each_chunk(struct packed *p, enum packed_table table, enum packed_column column, int has_values,
+                      take_chunk *take, void *arg)
 {
     static const char sql[] = "SELECT part, first_row, row_count, data, column_name = ?3 FROM main.packed WHERE "
                               "table_name = ?1 AND column_name IN (?2, ?3) ORDER BY part, first_row";
@@ -293,10 +295,12 @@ static int each_chunk(struct packed *p, enum packed_table table, enum packed_col
         sqlite3_bind_text(s, 3, recoded[as].name, -1, SQLITE_STATIC);
     int rc = 0, step;
     while ((step = sqlite3_step(s)) == SQLITE_ROW && rc == 0) {
-        const uint64_t *values;
+        const uint64_t *values = NULL;
         const void *data = sqlite3_column_blob(s, 3);
-        long count =
-            data ? chunk_decode_numbers(p->codec, data, (size_t)sqlite3_column_bytes(s, 3), &values) : -EBADMSG;
+        const size_t length = (size_t)sqlite3_column_bytes(s, 3);
+        long count = !data        ? -EBADMSG
+                     : has_values ? chunk_decode_numbers(p->codec, data, length, &values)
+                                  : chunk_count_numbers(data, length);
         if (count >= 0 && (count == 0 || sqlite3_column_int64(s, 2) != count))
             count = -EBADMSG;
         rc = count < 0 ? (int)count : take(p, arg, s, values, count);
@@ -375,9 +379,9 @@ long packed_count(struct packed *p, enum packed_table table)
     if (t->is_read)
         return t->count;
     t->is_read = 1;
-    int rc = each_chunk(p, table, keys[table], take_key, t);
+    int rc = each_chunk(p, table, keys[table], 0, take_key, t);
     if (rc == 0 && table != PACKED_TABLE_resident_site)
-        rc = each_chunk(p, table, PACKED_ROW_IDS, take_row_ids, t);
+        rc = each_chunk(p, table, PACKED_ROW_IDS, 1, take_row_ids, t);
     if (rc == 0 && t->count > t->given)
         rc = -EBADMSG;
     if (rc)
@@ -454,21 +458,63 @@ static void clear_chunk(struct packed_values *v, const struct chunk *c)
     }
 }
 
-/* Undoes the coding. all: the bits of all of them, which say how wide they are. */
-static int decode(uint64_t *values, uint32_t count, uint32_t first_row, enum coding coding, uint64_t *all)
+/* Undoes the coding, a loop for each: columns have millions of values. Their bits say how wide they are. */
+static uint64_t undo_change(uint64_t *values, uint32_t count)
 {
-    uint64_t before = 0;
+    uint64_t before = 0, bits = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bits |= values[i] = before += unzigzag(values[i]);
+    return bits;
+}
+
+/* -EBADMSG where one is as far below as to be none. */
+static int undo_below(uint64_t *values, uint32_t count, uint64_t first_row)
+{
+    unsigned is_bad = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (coding == CODING_change)
-            values[i] = before += unzigzag(values[i]);
-        else if (coding == CODING_below && values[i]) {
-            if (values[i] >= (uint64_t)first_row + i)
-                return -EBADMSG;
-            values[i] = first_row + i - values[i];
-        }
-        *all |= values[i];
+        const uint64_t below = values[i], row = first_row + i;
+        is_bad |= below >= row;
+        values[i] = below ? row - below : 0;
     }
+    return is_bad ? -EBADMSG : 0;
+}
+
+static uint64_t bits_of(const uint64_t *values, uint32_t count)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bits |= values[i];
+    return bits;
+}
+
+static int decode(enum coding coding, uint32_t first_row, uint64_t *values, uint32_t count, uint64_t *bits)
+{
+    *bits = coding == CODING_change ? undo_change(values, count) : 0;
+    if (coding == CODING_below)
+        return undo_below(values, count, first_row);
+    if (coding == CODING_plain)
+        *bits = bits_of(values, count);
     return 0;
+}
+
+int packed_decode(enum packed_column column, uint32_t first_row, uint64_t *values, uint32_t count)
+{
+    uint64_t bits;
+    return decode(columns[column].coding, first_row, values, count, &bits);
+}
+
+static void store(struct packed_values *v, const struct chunk *c, const uint64_t *values)
+{
+    uint32_t *narrow = v->narrow;
+    if (narrow && !c->row_ids)
+        for (uint32_t i = 0; i < c->count; i++)
+            narrow[c->place + i] = (uint32_t)values[i];
+    else if (narrow)
+        for (uint32_t i = 0; i < c->count; i++)
+            narrow[c->row_ids[i]] = (uint32_t)values[i];
+    else
+        for (uint32_t i = 0; i < c->count; i++)
+            v->wide[c->row_ids ? c->row_ids[i] : c->place + i] = values[i];
 }
 
 static int take_values(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t *coded, long count)
@@ -476,7 +522,6 @@ static int take_values(struct packed *p, void *arg, sqlite3_stmt *s, const uint6
     struct reading *r = arg;
     const struct table *t = r->table;
     int64_t part = sqlite3_column_int64(s, 0), first_row = sqlite3_column_int64(s, 1);
-    uint64_t all = 0;
     (void)p;
     while (r->next < t->chunk_count && (t->chunks[r->next].part < part ||
                                         (t->chunks[r->next].part == part && t->chunks[r->next].first_row < first_row)))
@@ -488,16 +533,12 @@ static int take_values(struct packed *p, void *arg, sqlite3_stmt *s, const uint6
         return -EBADMSG;
     uint64_t *values = (uint64_t *)(uintptr_t)coded; /* the codec's until its next call */
     enum coding coding = sqlite3_column_int(s, 4) ? r->recoding : r->coding;
-    int rc = decode(values, c->count, c->first_row, coding, &all);
+    uint64_t bits;
+    int rc = decode(coding, c->first_row, values, c->count, &bits);
     if (rc == 0)
-        rc = make_room(r->values, t->count, all > UINT32_MAX);
-    for (uint32_t i = 0; rc == 0 && i < c->count; i++) {
-        uint32_t row = c->row_ids ? c->row_ids[i] : c->place + i;
-        if (r->values->narrow)
-            r->values->narrow[row] = (uint32_t)values[i];
-        else
-            r->values->wide[row] = values[i];
-    }
+        rc = make_room(r->values, t->count, bits > UINT32_MAX);
+    if (rc == 0)
+        store(r->values, c, values);
     return rc;
 }
 
@@ -513,7 +554,7 @@ int packed_read(struct packed *p, enum packed_column column, const struct packed
                         .values = &p->values[column],
                         .coding = columns[column].coding,
                         .recoding = as < 0 ? columns[column].coding : recoded[as].coding};
-    int rc = count < 0 ? (int)count : each_chunk(p, table, column, take_values, &r);
+    int rc = count < 0 ? (int)count : each_chunk(p, table, column, 1, take_values, &r);
     while (rc == 0 && r.next < r.table->chunk_count)
         clear_chunk(r.values, &r.table->chunks[r.next++]);
     return p->rc[column] = rc;

@@ -60,6 +60,9 @@ void packed_bind(sqlite3_stmt *insert, enum packed_table table, uint32_t part, e
 
 /* --- reading --- */
 
+/* Undoes what packed_encode did to values of rows from first_row on. Returns 0 or -EBADMSG. */
+int packed_decode(enum packed_column column, uint32_t first_row, uint64_t *values, uint32_t count);
+
 struct packed_values { /* of a column, by row; none of the two: all are 0 */
     uint32_t *narrow;
     uint64_t *wide;
@@ -103,6 +106,12 @@ int packed_read(struct packed *p, enum packed_column column, const struct packed
 const char *packed_error(long rc);
 /* The frames of each stack, by its id: 1 is the outermost one alone. */
 int packed_depths(struct packed *p, const uint32_t **depths);
+/* The caller (0: none; a lower id) and the address of each stack, some thousand after the other in the order of their
+ * ids, without keeping any. take: returns 0 or -errno, which ends it (packed_stacks.c). */
+int packed_each_stack(sqlite3 *db,
+                      int (*take)(void *arg, uint32_t first, const uint64_t *parents, const uint64_t *addresses,
+                                  uint32_t count),
+                      void *arg);
 /* The sites of a stack, in ascending order: the first, and the one after a site; 0: none. */
 int packed_site_of_stack(struct packed *p, int64_t stack_id, uint32_t *site);
 uint32_t packed_next_site(const struct packed *p, uint32_t site);

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDS_MAX (1 << 28) /* of what is an index here */
-
 int focus_is_python(const char *pattern)
 {
     size_t length = strlen(pattern);
@@ -64,7 +62,7 @@ static int load_wanted(struct focus_work *w, struct error *err)
     sqlite3_stmt *s = NULL;
     int64_t limit = db_int(w->lens.db, "SELECT max(address_id) FROM frame", 0) + 1, function_id = -1, file_id = -1;
     int is_function = 0, is_file = 0;
-    int rc = limit > 0 && limit <= IDS_MAX ? db_prepare(w->lens.db, sql, &s, err) : -EAGAIN;
+    int rc = limit > 0 && limit <= FOCUS_IDS_MAX ? db_prepare(w->lens.db, sql, &s, err) : -EAGAIN;
     ARRAY_ADD(w->lens.tree.functions, w->lens.tree.function_count, w->lens.tree.function_capacity);
     ARRAY_ADD(w->lens.tree.lines, w->lens.tree.line_count, w->lens.tree.line_capacity);
     w->lens.tree.stored_lines = 1;
@@ -92,66 +90,7 @@ static int load_wanted(struct focus_work *w, struct error *err)
     return rc == 0 && !w->wanted_count ? -EAGAIN : rc; /* who asks for what is not there, is told by others */
 }
 
-/* --- the stacks below them --------------------------------------------------------------------------------------- */
-
-static uint32_t parent_of(const struct focus_work *w, uint32_t stack)
-{
-    return w->packed[0] ? (uint32_t)packed_at(w->packed[0], stack) : w->parents[stack];
-}
-
-static uint32_t address_of(const struct focus_work *w, uint32_t stack)
-{
-    return w->packed[1] ? (uint32_t)packed_at(w->packed[1], stack) : w->addresses[stack];
-}
-
-static int load_packed(struct focus_work *w)
-{
-    static const enum packed_column columns[] = {PACKED_stack_parent_id, PACKED_stack_address_id};
-    if (!(w->shared = packed_shared(w->lens.db)))
-        return -EAGAIN;
-    packed_hold(w->shared);
-    long count = packed_count(w->shared, PACKED_TABLE_stack);
-    for (int i = 0; i < 2 && count >= 0; i++)
-        if (packed_read(w->shared, columns[i], &w->packed[i]))
-            return -EAGAIN;
-    w->stack_limit = count >= 0 ? (uint32_t)count + 1 : 0;
-    return count >= 0 ? 0 : -EAGAIN;
-}
-
-static int load_plain(struct focus_work *w, struct error *err)
-{
-    sqlite3_stmt *s = NULL;
-    int64_t limit = db_int(w->lens.db, "SELECT max(stack_id) FROM stack", 0) + 1;
-    int rc = limit > 0 && limit <= IDS_MAX
-                 ? db_prepare(w->lens.db, "SELECT stack_id, parent_id, address_id FROM stack", &s, err)
-                 : -EAGAIN;
-    w->stack_limit = rc == 0 ? (uint32_t)limit : 0;
-    w->parents = xcalloc(w->stack_limit + 1ul, sizeof *w->parents);
-    w->addresses = xcalloc(w->stack_limit + 1ul, sizeof *w->addresses);
-    while (db_next(s, &rc, err)) {
-        const int64_t id = sqlite3_column_int64(s, 0);
-        if (id < 1 || id >= limit)
-            continue;
-        w->parents[id] = (uint32_t)sqlite3_column_int64(s, 1);
-        w->addresses[id] = (uint32_t)sqlite3_column_int64(s, 2);
-    }
-    sqlite3_finalize(s);
-    return rc;
-}
-
-/* A node comes after its caller, as the collector numbers them. */
-static int load_stacks(struct focus_work *w, struct error *err)
-{
-    int rc = packed_has(w->lens.db, PACKED_TABLE_stack) ? load_packed(w) : load_plain(w, err);
-    w->is_below = xcalloc(w->stack_limit + 1ul, 1);
-    for (uint32_t i = 1; rc == 0 && i < w->stack_limit; i++) {
-        const uint32_t parent = parent_of(w, i), address = address_of(w, i);
-        if (parent >= i)
-            return -EAGAIN;
-        w->is_below[i] = w->is_below[parent] || (address < w->address_limit && w->line_of[address]);
-    }
-    return rc;
-}
+/* --- the sites below them ---------------------------------------------------------------------------------------- */
 
 /* -1: there are too many. */
 static int level_index(struct focus_work *w, int64_t device, int64_t kind)
@@ -167,17 +106,25 @@ static int level_index(struct focus_work *w, int64_t device, int64_t kind)
     return w->level_count++;
 }
 
-static int add_site(struct focus_work *w, int64_t id, int64_t stack, int64_t device, int64_t kind)
+/* Most sites have the device and the kind of the one before, which *before has. */
+static int find_levels(struct focus_work *w, int64_t device, int64_t kind, struct focus_levels *before)
 {
+    if (before->is_known && before->device == device && before->kind == kind)
+        return 0;
     const int levels[] = {level_index(w, device, KIND_all), level_index(w, device, kind)};
     if (levels[0] < 0 || levels[1] < 0)
         return -EAGAIN;
-    for (int i = 0; i < 2; i++)
-        w->levels_of[id][i] = (uint8_t)levels[i];
-    if (stack < 1 || stack >= w->stack_limit || !w->is_below[stack])
+    *before = (struct focus_levels){1, device, kind, {(uint8_t)levels[0], (uint8_t)levels[1]}};
+    return 0;
+}
+
+static int add_site(struct focus_work *w, int64_t id, int64_t stack, const uint8_t levels[2])
+{
+    memcpy(w->levels_of[id], levels, sizeof w->levels_of[id]);
+    if (stack < 1 || !focus_is_below(&w->stacks, (uint64_t)stack))
         return 0;
     *ARRAY_ADD(w->sites, w->site_count, w->site_capacity) =
-        (struct focus_site){.id = id, .stack_id = (uint32_t)stack, .levels = {(uint8_t)levels[0], (uint8_t)levels[1]}};
+        (struct focus_site){.id = id, .stack_id = (uint32_t)stack, .levels = {levels[0], levels[1]}};
     w->site_of[id] = w->site_count;
     return 0;
 }
@@ -185,11 +132,12 @@ static int add_site(struct focus_work *w, int64_t id, int64_t stack, int64_t dev
 static int load_sites(struct focus_work *w, struct error *err)
 {
     static const enum packed_column columns[] = {PACKED_site_stack_id, PACKED_site_device_id, PACKED_site_kind};
+    struct focus_levels levels = {0};
     struct site_rows rows;
     int rc = site_rows_open(w->lens.db, columns, 3, &rows, err);
     const int64_t last = rows.packed ? rows.count : db_int(w->lens.db, "SELECT max(site_id) FROM site", 0);
     const int64_t limit = last + 1;
-    if (rc == 0 && (last < 0 || last >= IDS_MAX))
+    if (rc == 0 && (last < 0 || last >= FOCUS_IDS_MAX))
         rc = -EAGAIN;
     if (rc) {
         site_rows_close(&rows);
@@ -198,10 +146,13 @@ static int load_sites(struct focus_work *w, struct error *err)
     w->site_limit = (uint32_t)limit;
     w->site_of = xcalloc(w->site_limit + 1ul, sizeof *w->site_of);
     w->levels_of = xcalloc(w->site_limit + 1ul, sizeof *w->levels_of);
-    while (rc == 0 && (rc = site_rows_next(&rows, err)) == 1)
-        rc = rows.site_id < 1 || rows.site_id >= limit ? -EAGAIN
-                                                       : add_site(w, rows.site_id, site_rows_value(&rows, 0),
-                                                                  site_rows_value(&rows, 1), site_rows_value(&rows, 2));
+    while (rc == 0 && (rc = site_rows_next(&rows, err)) == 1) {
+        rc = rows.site_id < 1 || rows.site_id >= limit ? -EAGAIN : 0;
+        if (rc == 0)
+            rc = find_levels(w, site_rows_value(&rows, 1), site_rows_value(&rows, 2), &levels);
+        if (rc == 0)
+            rc = add_site(w, rows.site_id, site_rows_value(&rows, 0), levels.place);
+    }
     site_rows_close(&rows);
     return rc;
 }
@@ -224,10 +175,11 @@ static void add_to_line(struct focus_work *w, uint32_t line, const struct focus_
 static void account_site(struct focus_work *w, uint32_t index)
 {
     const struct focus_site *site = &w->sites[index];
-    for (uint32_t stack = site->stack_id, depth = 0; stack && w->is_below[stack] && depth < TREE_DEPTH_MAX; depth++) {
-        const uint32_t address = address_of(w, stack);
+    uint32_t stack = site->stack_id;
+    for (uint32_t depth = 0; stack && focus_is_below(&w->stacks, stack) && depth < TREE_DEPTH_MAX; depth++) {
+        const uint32_t place = focus_stack_place(&w->stacks, stack), address = w->stacks.addresses[place];
         const uint32_t line = address < w->address_limit ? w->line_of[address] : 0;
-        stack = parent_of(w, stack);
+        stack = w->stacks.parents[place];
         if (!line || map_number(&w->lens.seen, line, 0) == index)
             continue;
         map_set_number(&w->lens.seen, line, 0, index);
@@ -260,8 +212,6 @@ static void fill_totals(struct focus_work *w)
 
 static void close(struct focus_work *w)
 {
-    if (w->shared)
-        packed_let(w->shared);
     tree_close(&w->lens.tree);
     replay_free(&w->lens.replay);
     map_close(&w->lens.row_of);
@@ -270,9 +220,7 @@ static void close(struct focus_work *w)
     free(w->lens.rows);
     free(w->lens.kinds);
     free(w->line_of);
-    free(w->parents);
-    free(w->addresses);
-    free(w->is_below);
+    focus_stacks_free(&w->stacks);
     free(w->site_of);
     free(w->levels_of);
     free(w->sites);
@@ -288,7 +236,7 @@ int focus_apply(sqlite3 *db, const struct lens_options *options, const struct fo
     if (rc == 0)
         rc = load_wanted(&w, err);
     if (rc == 0)
-        rc = load_stacks(&w, err);
+        rc = focus_stacks_load(&w, err);
     if (rc == 0)
         rc = load_sites(&w, err);
     if (rc == 0)

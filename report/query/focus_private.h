@@ -9,7 +9,10 @@
 #include "focus.h"
 #include "lens_private.h"
 
-enum { FOCUS_LEVELS = 64 }; /* devices, and kinds of them */
+enum {
+    FOCUS_LEVELS = 64,      /* devices, and kinds of them */
+    FOCUS_IDS_MAX = 1 << 28 /* of what is an index here */
+};
 
 struct focus_site {
     int64_t id;
@@ -26,22 +29,45 @@ struct focus_level { /* of a device (KIND_all), or of a kind of it: changes sinc
     int64_t active_bytes, peak_bytes, stop_event; /* the peak is before stop_event */
 };
 
+struct focus_levels { /* where the level of a device and that of a kind there are */
+    int is_known;
+    int64_t device, kind;
+    uint8_t place[2];
+};
+
 struct focus_change { /* of a site, since the window began */
     uint32_t site;
     int64_t event, bytes, count;
 };
+
+/* The stacks with a wanted line on them. A bit for each stack says whether it is one, so that of millions only those
+ * few are kept. */
+struct focus_stacks {
+    uint64_t *bits;                /* of stacks below limit */
+    uint32_t *before;              /* by word of bits: how many there are before it */
+    uint32_t *parents, *addresses; /* of them, in the order of their ids */
+    uint32_t count, room[2], limit;
+};
+
+static inline int focus_is_below(const struct focus_stacks *s, uint64_t stack)
+{
+    return stack < s->limit && (s->bits[stack / 64] >> stack % 64 & 1);
+}
+
+/* Its place in parents and addresses. */
+static inline uint32_t focus_stack_place(const struct focus_stacks *s, uint32_t stack)
+{
+    const uint64_t before = s->bits[stack / 64] & ((UINT64_C(1) << stack % 64) - 1);
+    return s->before[stack / 64] + (uint32_t)__builtin_popcountll(before);
+}
 
 struct focus_work {
     struct lens lens;
     const struct focus *focus;
     uint32_t *line_of; /* by address_id: index of the wanted line in lens.tree; 0: not wanted */
     uint32_t address_limit, wanted_count;
-    struct map line_at;            /* (function_id, file and line) -> index of the line */
-    uint32_t *parents, *addresses; /* by stack_id, to free; or the packed columns' */
-    const struct packed_values *packed[2];
-    struct packed *shared; /* held */
-    uint8_t *is_below;     /* by stack_id: a wanted line is on the stack */
-    uint32_t stack_limit;
+    struct map line_at; /* (function_id, file and line) -> index of the line */
+    struct focus_stacks stacks;
     uint32_t *site_of; /* by site_id: index in sites + 1; 0: not below a wanted line */
     uint8_t (*levels_of)[2];
     uint32_t site_limit;
@@ -55,6 +81,9 @@ struct focus_work {
     size_t change_count, change_capacity;
 };
 
+/* focus_stacks.c: those below the wanted lines. -EAGAIN: not as a recording has them. */
+int focus_stacks_load(struct focus_work *w, struct error *err);
+void focus_stacks_free(struct focus_stacks *s);
 /* What the window's events did to the sites, whose stats get it. -EAGAIN: events are not kept, or too many. */
 int focus_events(struct focus_work *w, struct error *err);
 

@@ -72,7 +72,7 @@ int cmd_lines(const struct arguments *a)
     const char *path = cli_file(a);
     int status = path ? cli_output(a, &out) : EXIT_USAGE;
     if (status == 0 && a->given[OPTION_columns] && strcmp(a->value[OPTION_columns], "help") == 0) {
-        stat_list(&out);
+        stat_list(&out, STAT_LINES_COUNT);
         return cli_close_output(EXIT_OK);
     }
     if (status == 0)

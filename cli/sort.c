@@ -26,6 +26,8 @@ static int list_begun(const char *text, struct buf *out)
 static int find(const char *command, const char *option, const char *text, int *stat)
 {
     *stat = stat_find(text, strlen(text));
+    if (*stat >= STAT_SHOWN_COUNT)
+        return cli_usage("%s: --%s '%s': a column of 'memprof lines' alone", command, option, text);
     if (*stat >= 0)
         return 0;
     struct buf names = BUF(4096);
@@ -52,7 +54,7 @@ int cli_stat_help(const struct arguments *a, const struct report_out *out)
     static const enum option_id options[] = {OPTION_sort, OPTION_stat};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (a->given[options[i]] && strcmp(a->value[options[i]], "help") == 0) {
-            stat_list(out);
+            stat_list(out, STAT_SHOWN_COUNT);
             return 1;
         }
     return 0;

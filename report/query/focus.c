@@ -7,6 +7,7 @@
 #include "../../common/packed.h"
 #include "../../common/wrap.h"
 #include "focus_private.h"
+#include "line_reserved.h"
 #include "site_rows.h"
 
 #include <errno.h>
@@ -171,15 +172,22 @@ static void add_to_line(struct focus_work *w, uint32_t line, const struct focus_
     stat_add(&row->stats, &site->stats, row->site_count++ == 0);
 }
 
+/* The caller of a stack, 0: it is below no wanted line any more. *line: the stack's own; 0: it is not wanted. */
+static uint32_t focus_step(const struct focus_work *w, uint32_t stack, uint32_t *line)
+{
+    const uint32_t place = focus_stack_place(&w->stacks, stack), address = w->stacks.addresses[place];
+    const uint32_t parent = w->stacks.parents[place];
+    *line = address < w->address_limit ? w->line_of[address] : 0;
+    return focus_is_below(&w->stacks, parent) ? parent : 0;
+}
+
 /* Each line of its stack once. */
 static void account_site(struct focus_work *w, uint32_t index)
 {
     const struct focus_site *site = &w->sites[index];
-    uint32_t stack = site->stack_id;
-    for (uint32_t depth = 0; stack && focus_is_below(&w->stacks, stack) && depth < TREE_DEPTH_MAX; depth++) {
-        const uint32_t place = focus_stack_place(&w->stacks, stack), address = w->stacks.addresses[place];
-        const uint32_t line = address < w->address_limit ? w->line_of[address] : 0;
-        stack = w->stacks.parents[place];
+    uint32_t stack = site->stack_id, line;
+    for (uint32_t depth = 0; stack && depth < TREE_DEPTH_MAX; depth++) {
+        stack = focus_step(w, stack, &line);
         if (!line || map_number(&w->lens.seen, line, 0) == index)
             continue;
         map_set_number(&w->lens.seen, line, 0, index);
@@ -227,6 +235,43 @@ static void close(struct focus_work *w)
     free(w->changes);
 }
 
+/* --- segments ---------------------------------------------------------------------------------------------------- */
+
+struct taking {
+    struct focus_work *work;
+    struct error *err;
+    uint32_t count; /* of stacks, which seen has beside the sites */
+    int rc;
+};
+
+/* Each line of the stack that took segments, once. */
+static void take_segments(void *arg, int64_t stack_id, int64_t device_id, int64_t bytes)
+{
+    struct taking *t = arg;
+    struct focus_work *w = t->work;
+    const struct tree *tree = &w->lens.tree;
+    const uint32_t mark = w->site_count + t->count++;
+    uint32_t stack = focus_is_below(&w->stacks, (uint64_t)stack_id) ? (uint32_t)stack_id : 0, line;
+    for (uint32_t depth = 0; t->rc == 0 && stack && depth < TREE_DEPTH_MAX; depth++) {
+        stack = focus_step(w, stack, &line);
+        if (!line || map_number(&w->lens.seen, line, 0) == mark)
+            continue;
+        map_set_number(&w->lens.seen, line, 0, mark);
+        const struct tree_line *l = &tree->lines[line];
+        t->rc = line_reserved_add(w->lens.db, device_id, tree->functions[l->function].id, l->file_id, l->line, bytes,
+                                  t->err);
+    }
+}
+
+static int account_segments(struct focus_work *w, struct error *err)
+{
+    struct taking t = {.work = w, .err = err};
+    int rc = line_reserved_begin(w->lens.db, err);
+    if (rc == 0)
+        rc = line_reserved_stacks(w->lens.db, w->lens.options, take_segments, &t, err);
+    return rc ? rc : t.rc;
+}
+
 int focus_apply(sqlite3 *db, const struct lens_options *options, const struct focus *focus, struct error *err)
 {
     struct focus_work w = {.lens = {.db = db, .options = options, .is_replayed = 1}, .focus = focus};
@@ -248,6 +293,8 @@ int focus_apply(sqlite3 *db, const struct lens_options *options, const struct fo
             .is_counted = 1, .start_ns = window->ranges[0].from_ns, .end_ns = window->ranges[window->count - 1].to_ns};
         rc = w.lens.row_count ? lens_write(&w.lens, err) : -EAGAIN;
     }
+    if (rc == 0)
+        rc = account_segments(&w, err);
     close(&w);
     return rc;
 }

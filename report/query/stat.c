@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
+const struct stat_info stat_infos[STAT_LINES_COUNT] = {
 #define STAT(column, name, unit, combine, text)                                                                        \
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_##combine, text, STAT_STORED, 0, 0},
 #define SCANNED(column, name, unit, text)                                                                              \
@@ -14,6 +14,8 @@ const struct stat_info stat_infos[STAT_SHOWN_COUNT] = {
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_WINDOWED, 0, 0},
 #define DERIVED(column, name, unit, a, how, b, text)                                                                   \
     [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_##how, STAT_##a, STAT_##b},
+#define OF_LINES(column, name, unit, text)                                                                             \
+    [STAT_##column] = {#column, name, STAT_UNIT_##unit, STAT_COMBINE_sum, text, STAT_OF_LINES, 0, 0},
 #include "../../common/stat.def"
 #undef STAT
 };
@@ -56,7 +58,7 @@ static int find_short(const char *name, size_t length)
 
 int stat_find(const char *name, size_t length)
 {
-    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
+    for (int i = 0; i < STAT_LINES_COUNT; i++)
         if (is_name(stat_infos[i].name, name, length) || is_name(stat_infos[i].column, name, length))
             return i;
     for (int i = 0; i < stat_torch_count; i++)
@@ -154,7 +156,7 @@ double stat_error(const struct stat_row *row, int stat)
     if (stat < STAT_COUNT)
         return row->error[stat];
     const struct stat_info *info = &stat_infos[stat];
-    if (info->how <= STAT_WINDOWED)
+    if (info->how <= STAT_WINDOWED || info->how == STAT_OF_LINES)
         return 0;
     const double error = error_of_sum(stat_error(row, info->a), stat_error(row, info->b));
     return info->how == STAT_MINUS || error == 0 ? error : -1;

@@ -26,13 +26,17 @@ enum stat_id {
     STAT_BEFORE_DERIVED = STAT_VALUE_COUNT - 1,
 #define DERIVED(column, name, unit, a, how, b, text) STAT_##column,
 #include "../../common/stat.def"
+    STAT_SHOWN_COUNT, /* those of every report */
+    STAT_BEFORE_LINES = STAT_SHOWN_COUNT - 1,
+#define OF_LINES(column, name, unit, text) STAT_##column,
+#include "../../common/stat.def"
 #undef STAT
-    STAT_SHOWN_COUNT
+    STAT_LINES_COUNT /* those of lines */
 };
 
 enum stat_unit { STAT_UNIT_bytes, STAT_UNIT_count, STAT_UNIT_ns };
 enum stat_combine { STAT_COMBINE_sum, STAT_COMBINE_max, STAT_COMBINE_exact };
-enum stat_how { STAT_STORED, STAT_SCANNED, STAT_WINDOWED, STAT_MINUS, STAT_PER };
+enum stat_how { STAT_STORED, STAT_SCANNED, STAT_WINDOWED, STAT_MINUS, STAT_PER, STAT_OF_LINES };
 
 struct stat_info {
     const char *column; /* in the database, in JSON and in CSV */
@@ -44,7 +48,7 @@ struct stat_info {
     enum stat_id a, b;
 };
 
-extern const struct stat_info stat_infos[STAT_SHOWN_COUNT];
+extern const struct stat_info stat_infos[STAT_LINES_COUNT];
 
 /* Whether the views account_stat and site_stat have it, or what it is derived from, and the tables behind them do not.
  */
@@ -65,7 +69,7 @@ extern const struct stat_torch stat_torch_names[];
 extern const int stat_torch_count;
 
 /* Index of a statistic by its name on the command line, its column, PyTorch's name, the title in a table, or the
- * beginning of one name only ("own"); -1: unknown. */
+ * beginning of one name only ("own"), one of lines alone included; -1: unknown. */
 int stat_find(const char *name, size_t length);
 /* "alloc_count, alloc_bytes, ..., resident_bytes, ...", for a SELECT from account_stat or site_stat; prefix: "a." or
  * "".

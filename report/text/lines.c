@@ -25,7 +25,7 @@ static const int default_stats[] = {STAT_at_peak_bytes,       STAT_own_peak_byte
                                     STAT_reserved_peak_bytes, STAT_net_growth_bytes, STAT_alloc_count,
                                     STAT_temporary_count};
 
-static int is_shown(const struct lines_options *options, int stat)
+int lines_is_asked(const struct lines_options *options, int stat)
 {
     for (int i = 0; i < options->stat_count; i++)
         if (options->stats[i] == stat)
@@ -48,7 +48,7 @@ int lines_columns(const char *list, struct lines_options *options, struct error 
         if (length && stat < 0)
             return error_set(err, EINVAL, "--columns: no statistic '%.*s'; 'memprof lines --columns help' lists them",
                              (int)length, list);
-        if (length && !is_shown(options, stat))
+        if (length && !lines_is_asked(options, stat))
             options->stats[options->stat_count++] = stat;
         list += length + (list[length] != 0);
     }
@@ -114,6 +114,18 @@ static int ends_early(const struct lines *l)
     return is_shown && !report_window(o) && ending_is_teardown(l->db, o->lens ? o->lens->pid : 0);
 }
 
+/* What of reserved growth is not known. */
+static void say_reserved(struct lines *l, const struct lines_group *g)
+{
+    static const char *const texts[] = {
+        [LINE_RESERVED_LEAST] = "(reserved growth: of segments; the driver's pools, arrays, and mappings that no "
+                                "allocator hands out are not in it)",
+        [LINE_RESERVED_UNKNOWN] = "(reserved growth -: known of a GPU's listed segments alone, of all kinds together)"};
+    if (g->reserved != LINE_RESERVED_KNOWN && lines_is_asked(l->options, STAT_reserved_growth_bytes) &&
+        !l->is_growth_said[g->reserved]++)
+        table_prose(l->out, TABLE_DIM, texts[g->reserved]);
+}
+
 static void print_title(struct lines *l, const struct lines_group *g)
 {
     struct buf title = BUF(1 << 20);
@@ -150,6 +162,7 @@ static void print_title(struct lines *l, const struct lines_group *g)
                     "be of another time)");
     if (ends_early(l) && !l->is_end_said++)
         table_prose(l->out, TABLE_DIM, "(net growth: until Python began to take itself down, as 'live at end' is)");
+    say_reserved(l, g);
     if (has_unreserved(l, g) && !l->is_unreserved_said++)
         table_prose(l->out, TABLE_DIM,
                     "(more active than reserved: managed memory and that of other processes is not reserved here)");

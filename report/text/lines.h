@@ -14,7 +14,7 @@ struct lines_options {
     int function_count;
     const char *files[LINES_PATTERNS_MAX];
     int file_count;
-    int stats[STAT_SHOWN_COUNT]; /* columns */
+    int stats[STAT_LINES_COUNT]; /* columns */
     int stat_count;
     int64_t execution_count; /* of --every: numbers are shown per execution, too; 0: none */
     int has_default_stats;   /* nobody asked for certain ones */
@@ -24,6 +24,7 @@ struct lines_options {
 /* "active.peak,alloc.count" -> options->stats, each once; NULL: the default columns. -EINVAL with err for an unknown
  * one. */
 int lines_columns(const char *list, struct lines_options *options, struct error *err);
+int lines_is_asked(const struct lines_options *options, int stat); /* it is one of the columns */
 /* -ENOENT with err when a name or file that was asked for matches nothing; what the others match is printed before
  * that. */
 int lines_report(sqlite3 *db, const struct lines_options *options, const struct report_out *out, struct error *err);

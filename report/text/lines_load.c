@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/map.h"
 #include "../../common/match.h"
+#include "../../common/sum.h"
 #include "../../common/text.h"
 #include "../query/device.h"
 #include "../query/estimate.h"
@@ -227,19 +228,24 @@ static struct lines_group *group_of(struct lines_groups *groups, const struct wa
     return g;
 }
 
+static struct lines_line *find_line(struct lines_group *g, int64_t line)
+{
+    for (int i = g->line_count - 1; i >= 0; i--)
+        if (g->lines[i].line == line)
+            return &g->lines[i];
+    return NULL;
+}
+
 static void add_line(struct lines_group *g, int64_t line, const struct stat_row *stats)
 {
-    struct lines_line *into = NULL;
-    for (int i = g->line_count - 1; i >= 0 && !into; i--)
-        if (g->lines[i].line == line)
-            into = &g->lines[i];
+    struct lines_line *into = find_line(g, line);
     int has_own_peak = stats->known >> STAT_own_peak_bytes & 1;
     if (into) {
         stat_add(&into->stats, stats, 0);
         into->has_own_peaks &= has_own_peak;
     } else {
         into = ARRAY_ADD(g->lines, g->line_count, g->line_capacity);
-        *into = (struct lines_line){line, *stats, has_own_peak};
+        *into = (struct lines_line){.line = line, .stats = *stats, .has_own_peaks = has_own_peak};
     }
     const int64_t weights[] = {into->stats.value[STAT_at_peak_bytes], into->stats.value[STAT_alloc_bytes]};
     for (int i = 0; i < 2; i++)
@@ -285,6 +291,70 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
     sqlite3_finalize(s);
     estimates_close(estimates);
     buf_free(&sql);
+    return rc;
+}
+
+int64_t lines_value(const struct lines_group *g, const struct lines_line *line, int stat, int *is_known)
+{
+    if (stat != STAT_reserved_growth_bytes)
+        return stat_value(&line->stats, stat, is_known);
+    *is_known = g->reserved != LINE_RESERVED_UNKNOWN;
+    return *is_known ? line->reserved_growth_bytes : 0;
+}
+
+/* A line whose segments another gave back in a window may have done nothing else there: it has a row where that is
+ * asked for. */
+static int load_reserved(sqlite3 *db, const struct lines_options *o, const struct wanted_list *w,
+                         struct lines_groups *groups, struct error *err)
+{
+    static const char sql[] =
+        "SELECT r.function_id, r.file_id, f.path, r.line, r.device_id, d.name, r.bytes FROM temp.line_reserved r JOIN "
+        "device d USING(device_id) LEFT JOIN file f ON f.file_id = r.file_id WHERE " DEVICE_IS("d.name", "?1");
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db, sql, &s, err);
+    if (rc == 0)
+        sqlite3_bind_text(s, 1, o->report->device, -1, SQLITE_STATIC);
+    while (db_next(s, &rc, err)) {
+        const struct wanted *function = find_wanted(w, sqlite3_column_int64(s, 0));
+        const uint32_t files = function ? matches_file(o, db_text(s, 2)) : 0;
+        struct lines_group *g = files ? group_of(groups, function, s) : NULL;
+        struct lines_line *line = g ? find_line(g, line_number(s, 3)) : NULL;
+        if (g && !line && lines_is_asked(o, STAT_reserved_growth_bytes)) {
+            g->files = files;
+            groups->shown_functions |= function->asked;
+            groups->shown_files |= files;
+            line = ARRAY_ADD(g->lines, g->line_count, g->line_capacity);
+            line->line = line_number(s, 3);
+        }
+        if (line)
+            line->reserved_growth_bytes = sum_of(line->reserved_growth_bytes, sqlite3_column_int64(s, 6));
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/* What of it is known, of all kinds together. */
+static void note_reserved(sqlite3 *db, const struct lines_options *o, struct lines_groups *groups)
+{
+    const int is_kind = o->report->kind && strcmp(o->report->kind, "all") != 0;
+    for (int i = 0; i < groups->count; i++) {
+        struct lines_group *g = &groups->group[i];
+        g->reserved = is_kind ? LINE_RESERVED_UNKNOWN : line_reserved_state(db, g->device_id);
+    }
+}
+
+static int add_reserved(sqlite3 *db, const struct lines_options *o, const struct wanted_list *w,
+                        struct lines_groups *groups, struct error *err)
+{
+    int rc = 0;
+    if (!line_reserved_is_begun(db)) {
+        rc = line_reserved_begin(db, err);
+        if (rc == 0)
+            rc = line_reserved_fill(db, o->report->lens, err);
+    }
+    if (rc == 0)
+        rc = load_reserved(db, o, w, groups, err);
+    note_reserved(db, o, groups);
     return rc;
 }
 
@@ -336,6 +406,8 @@ int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *
         for (int i = 0; i < wanted.count; i++)
             groups->known_functions |= wanted.item[i].asked;
         rc = load_lines(db, o, &wanted, groups, err);
+        if (rc == 0)
+            rc = add_reserved(db, o, &wanted, groups, err);
     }
     free_wanted(&wanted);
     for (int i = 0; i < groups->count; i++)

@@ -5,12 +5,14 @@
 #ifndef MEMPROF_LINES_LOAD_H
 #define MEMPROF_LINES_LOAD_H
 
+#include "../query/line_reserved.h"
 #include "lines.h"
 
 struct lines_line {
     int64_t line;
     struct stat_row stats;
     int has_own_peaks; /* each of its instances does, whose sum has none */
+    int64_t reserved_growth_bytes;
 };
 
 struct lines_group { /* strings are owned */
@@ -25,6 +27,7 @@ struct lines_group { /* strings are owned */
     int64_t weight_bytes[2];          /* for sorting: the largest at_peak_bytes and alloc_bytes of a line */
     int64_t function_weight_bytes[2]; /* the same over all devices */
     uint32_t files;                   /* a bit per --file that its own matches */
+    enum line_reserved_state reserved;
 };
 
 struct lines_groups {
@@ -35,6 +38,8 @@ struct lines_groups {
     uint32_t known_functions, shown_functions, shown_files;
 };
 
+/* A statistic of a line, those of lines alone as well. */
+int64_t lines_value(const struct lines_group *group, const struct lines_line *line, int stat, int *is_known);
 int lines_load(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct error *err);
 void lines_unload(struct lines_groups *groups);
 /* Takes out what a --file means beside a file of the program's own, one in the run's directory or the script's; a

@@ -20,11 +20,12 @@ struct lines {
     int is_device_said, is_sampled_said, is_unreserved_said; /* whose peaks the columns show */
     int is_end_said;                                         /* which end net growth is until */
     int is_own_said, is_instances_said;                      /* why one has none */
+    int is_growth_said[LINE_RESERVED_UNKNOWN + 1];           /* why reserved growth is not all */
     struct listing *listing;
-    int stats[STAT_SHOWN_COUNT]; /* those that the group's table shows */
+    int stats[STAT_LINES_COUNT]; /* those that the group's table shows */
     int stat_count;
-    struct column columns[3 * STAT_SHOWN_COUNT + 9];
-    char titles[STAT_SHOWN_COUNT][32];
+    struct column columns[3 * STAT_LINES_COUNT + 9];
+    char titles[STAT_LINES_COUNT][32];
 };
 
 /* lines_range.c: first and last line to show: from the declaration to a little after the last line with data, within

@@ -22,7 +22,7 @@ static const int window_stats[] = {STAT_start_bytes, STAT_at_peak_bytes, STAT_ow
 /* "own.peak" -> "own\npeak"; what its name does not say well by other words. */
 static void column_title(int stat, int is_window, char title[32])
 {
-    static const char *const titles[STAT_SHOWN_COUNT] = {
+    static const char *const titles[STAT_LINES_COUNT] = {
         [STAT_at_peak_bytes] = "held.at peak",
         [STAT_active_peak_bytes] = "device.active",
         [STAT_reserved_peak_bytes] = "device.reserved",
@@ -103,7 +103,7 @@ void lines_open_listing(struct lines *l, struct record *document)
     }
     memcpy(columns + count, keys, sizeof keys);
     count += COLUMN_COUNT_OF(keys);
-    for (int i = 0; i < STAT_SHOWN_COUNT; i++)
+    for (int i = 0; i < STAT_LINES_COUNT; i++)
         columns[count++] = stat_column(i);
     for (int i = 0; i < STAT_SHOWN_COUNT; i++)
         columns[count++] = stat_error_column(i, is_sampled);
@@ -148,7 +148,7 @@ void lines_list_line(struct lines *l, const struct lines_group *g, int64_t line,
     struct listing *list = l->listing;
     listing_style(list, !data ? TABLE_DIM : is_heaviest ? TABLE_STRONG : TABLE_PLAIN);
     for (int i = 0, known; i < l->stat_count; i++) {
-        int64_t value = data ? stat_value(&data->stats, l->stats[i], &known) : 0;
+        int64_t value = data ? lines_value(g, data, l->stats[i], &known) : 0;
         if (data)
             listing_estimate(list, known, value, stat_error(&data->stats, l->stats[i]));
         else
@@ -172,6 +172,10 @@ void lines_list_line(struct lines *l, const struct lines_group *g, int64_t line,
         listing_text(list, line == LEFT_OUT ? "..." : "?");
     list_code(l, line);
     stat_values(list, data ? &data->stats : &none);
+    for (int i = STAT_SHOWN_COUNT, known = 0; i < STAT_LINES_COUNT; i++) {
+        int64_t value = data ? lines_value(g, data, i, &known) : 0;
+        listing_int_if(list, data && known, value);
+    }
     stat_errors(list, data ? &data->stats : &none);
 }
 

@@ -159,7 +159,7 @@ void row_list(struct listing *l, const struct row *row, int inclusive, int stat,
     names(l, row, base);
 }
 
-void stat_list(const struct report_out *out)
+void stat_list(const struct report_out *out, int end)
 {
     static const struct column help[] = {
         COLUMN("statistic", "statistic", TEXT),
@@ -168,7 +168,7 @@ void stat_list(const struct report_out *out)
     };
     static const char *const units[] = {"bytes", "count", "time"};
     struct listing *l = listing_open(help, COLUMN_COUNT_OF(help), out, NULL);
-    for (int i = 0; i < STAT_SHOWN_COUNT; i++) {
+    for (int i = 0; i < end; i++) {
         listing_text(l, stat_infos[i].name);
         listing_text(l, units[stat_infos[i].unit]);
         listing_text(l, stat_infos[i].text);

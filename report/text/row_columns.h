@@ -62,6 +62,7 @@ void stat_values(struct listing *l, const struct stat_row *row); /* of STAT_SHOW
 /* The same of their errors; for programs. */
 struct column stat_error_column(int stat, int is_sampled);
 void stat_errors(struct listing *l, const struct stat_row *row);
-void stat_list(const struct report_out *out); /* names and texts of all */
+/* Names and texts of the statistics below end: STAT_SHOWN_COUNT, or STAT_LINES_COUNT. */
+void stat_list(const struct report_out *out, int end);
 
 #endif

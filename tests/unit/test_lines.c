@@ -241,9 +241,9 @@ static void test_csv(void **state)
               "active_peak_bytes,"
               "reserved_peak_bytes,largest_bytes,lifetime_ns,resident_bytes,resident_shared_bytes,"
               "resident_huge_bytes,swapped_bytes,untouched_bytes,resident_end_bytes,net_growth_bytes,mean_bytes,mean_"
-              "lifetime_ns\n"
-              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,30,0,100,0,0,0,,,,,,,30,10,\n"
-              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,40,0,100,0,0,0,,,,,,,40,10,\n");
+              "lifetime_ns,reserved_growth_bytes\n"
+              "host,all,b::push,/w/gone.c,10,12,,3,30,0,0,0,0,100,0,0,,30,0,100,0,0,0,,,,,,,30,10,,\n"
+              "cuda:0,all,b::push,/w/gone.c,10,400,,4,40,0,0,0,0,100,0,0,,40,0,100,0,0,0,,,,,,,40,10,,0\n");
 }
 
 int main(void)

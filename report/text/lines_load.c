@@ -2,13 +2,10 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
-#include "../../common/map.h"
 #include "../../common/match.h"
 #include "../../common/sum.h"
-#include "../../common/text.h"
 #include "../query/device.h"
 #include "../query/estimate.h"
-#include "../query/program_name.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,49 +75,6 @@ static void want(struct wanted_list *w, sqlite3_stmt *s, uint32_t asked)
                                                                  .asked = asked};
 }
 
-/* The directory of the run, and that of the script that an interpreter ran. */
-struct own_places {
-    char *run;
-    struct buf script;
-};
-
-static void find_places(sqlite3 *db, struct own_places *places)
-{
-    char *command = db_meta_text(db, "command");
-    struct buf path = BUF(1 << 16);
-    places->run = db_meta_text(db, "cwd");
-    if (command && program_script(&path, command) && *path.data != '/' && places->run) {
-        struct buf whole = BUF(1 << 17);
-        buf_printf(&whole, "%s/%s", places->run, path.data);
-        text_path(&places->script, buf_text(&whole), NULL);
-        buf_free(&whole);
-    } else if (path.length) {
-        text_path(&places->script, path.data, NULL);
-    }
-    char *end = places->script.data ? strrchr(places->script.data, '/') : NULL;
-    if (end)
-        *end = 0;
-    buf_free(&path);
-    free(command);
-}
-
-/* What was installed into a directory of the user's is not the user's. */
-static int is_own(const struct own_places *places, const char *path)
-{
-    const char *bases[] = {places->run, places->script.data};
-    for (int i = 0; path && i < 2; i++)
-        if (bases[i] && bases[i][0] && bases[i][1] && text_relative(path, bases[i]) != path &&
-            !strstr(path, "/site-packages/") && !strstr(path, "/dist-packages/"))
-            return 1;
-    return 0;
-}
-
-static int is_python(const char *path)
-{
-    size_t length = path ? strlen(path) : 0;
-    return length > 3 && strcmp(path + length - 3, ".py") == 0;
-}
-
 /* What a Python program's own functions hold is mostly a library's, which they call. */
 static int load_own(sqlite3 *db, const char *device, struct wanted_list *w, struct error *err)
 {
@@ -129,23 +83,22 @@ static int load_own(sqlite3 *db, const char *device, struct wanted_list *w, stru
         "USING(file_id) WHERE f.path LIKE '%.py' AND EXISTS (SELECT 1 FROM account a WHERE a.scope = 'function' AND "
         "a.inclusive = 1 AND a.kind = 'all' AND a.key_id = fn.function_id AND (?1 IS NULL OR a.device_id = (SELECT "
         "device_id FROM device WHERE name = ?1)))";
-    struct own_places places = {.script = BUF(1 << 17)};
+    struct lines_places places;
     const int known = w->count;
     sqlite3_stmt *s = NULL;
     int rc = db_prepare(db, sql, &s, err);
-    find_places(db, &places);
+    lines_places_open(db, &places);
     if (rc == 0)
         sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
     while (db_next(s, &rc, err)) {
-        int is_new = is_own(&places, db_text(s, 5));
+        int is_new = lines_places_have(&places, db_text(s, 5));
         for (int i = 0; i < known && is_new; i++)
             is_new = w->item[i].function_id != sqlite3_column_int64(s, 0);
         if (is_new)
             want(w, s, ANY);
     }
     sqlite3_finalize(s);
-    free(places.run);
-    buf_free(&places.script);
+    lines_places_close(&places);
     return rc;
 }
 
@@ -418,7 +371,7 @@ int lines_load(sqlite3 *db, const struct lines_options *o, struct lines_groups *
     return rc;
 }
 
-static void free_group(struct lines_group *g)
+void lines_free_group(struct lines_group *g)
 {
     free(g->name);
     free(g->plain_name);
@@ -427,93 +380,10 @@ static void free_group(struct lines_group *g)
     free(g->lines);
 }
 
-/* A bit for each --file that may mean more files than one without saying so. */
-static uint32_t plain_names(const struct lines_options *o)
-{
-    uint32_t plain = 0;
-    for (int i = 0; i < o->file_count; i++)
-        if (!strpbrk(o->files[i], "*?["))
-            plain |= 1u << i;
-    return plain;
-}
-
-static void say_left_out(const char *path, int others, struct buf *said)
-{
-    text_path(said, path, NULL);
-    if (others)
-        buf_printf(said, " and %d more have", others);
-    else
-        buf_puts(said, " has");
-    buf_printf(said, " the same name and %s left out: --file with the whole path, or '*%s', shows %s",
-               others ? "are" : "is", text_basename(path), others ? "them" : "it");
-}
-
-void lines_prefer_own(sqlite3 *db, const struct lines_options *o, struct lines_groups *groups, struct buf *said)
-{
-    struct own_places places = {.script = BUF(1 << 17)};
-    struct map left_out = {0}; /* file_id */
-    uint32_t own = 0;
-    char *first = NULL;
-    int kept = 0;
-    find_places(db, &places);
-    for (int i = 0; i < groups->count; i++)
-        if (is_own(&places, groups->group[i].path))
-            own |= groups->group[i].files;
-    own &= plain_names(o);
-    for (int i = 0; i < groups->count; i++) {
-        struct lines_group *g = &groups->group[i];
-        if (g->files & ~own || is_own(&places, g->path)) {
-            groups->group[kept++] = *g;
-            continue;
-        }
-        map_number_or(&left_out, (uint64_t)g->file_id, 0, 0);
-        first = first ? first : xstrdup(g->path);
-        free_group(g);
-    }
-    groups->count = kept;
-    if (first)
-        say_left_out(first, (int)left_out.count - 1, said);
-    map_close(&left_out);
-    free(first);
-    free(places.run);
-    buf_free(&places.script);
-}
-
-#define OWN_SHARE 20 /* of what the heaviest function has: with less it stays where it is */
-
-/* 0: the program's, and large; 1: any other that is not Python's; 2: of Python's own modules, or a package's. */
-static int rank(const struct own_places *places, const struct lines_group *g, int64_t least)
-{
-    if (!is_python(g->path))
-        return 1;
-    return !is_own(places, g->path) ? 2 : g->weight_bytes[0] >= least ? 0 : 1;
-}
-
-/* What a pool's workers hold came through multiprocessing's functions, and what an import took through importlib's. */
-void lines_own_first(sqlite3 *db, struct lines_groups *groups)
-{
-    struct own_places places = {.script = BUF(1 << 17)};
-    struct lines_group *sorted = xcalloc((size_t)groups->count + 1, sizeof *sorted);
-    int64_t least = groups->count ? groups->group[0].weight_bytes[0] / OWN_SHARE : 0;
-    int count = 0, has_own = 0;
-    find_places(db, &places);
-    for (int i = 0; i < groups->count; i++)
-        has_own |= rank(&places, &groups->group[i], least) == 0;
-    for (int of = 0; has_own && of < 3; of++)
-        for (int i = 0; i < groups->count; i++)
-            if (rank(&places, &groups->group[i], least) == of)
-                sorted[count++] = groups->group[i];
-    if (has_own)
-        memcpy(groups->group, sorted, (size_t)count * sizeof *sorted);
-    free(sorted);
-    free(places.run);
-    buf_free(&places.script);
-}
-
 void lines_unload(struct lines_groups *groups)
 {
     for (int i = 0; i < groups->count; i++)
-        free_group(&groups->group[i]);
+        lines_free_group(&groups->group[i]);
     free(groups->group);
     *groups = (struct lines_groups){0};
 }

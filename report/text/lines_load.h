@@ -42,6 +42,16 @@ struct lines_groups {
 int64_t lines_value(const struct lines_group *group, const struct lines_line *line, int stat, int *is_known);
 int lines_load(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct error *err);
 void lines_unload(struct lines_groups *groups);
+void lines_free_group(struct lines_group *group);
+
+/* lines_own.c */
+struct lines_places { /* the directory of the run, and that of the script that an interpreter ran */
+    char *run;
+    struct buf script;
+};
+void lines_places_open(sqlite3 *db, struct lines_places *places);
+void lines_places_close(struct lines_places *places);
+int lines_places_have(const struct lines_places *places, const char *path); /* NULL: no file */
 /* Takes out what a --file means beside a file of the program's own, one in the run's directory or the script's; a
  * pattern or a longer end of the path asks for both. Appends what to say of it. */
 void lines_prefer_own(sqlite3 *db, const struct lines_options *options, struct lines_groups *groups, struct buf *said);

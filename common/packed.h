@@ -107,11 +107,14 @@ const char *packed_error(long rc);
 /* The frames of each stack, by its id: 1 is the outermost one alone. */
 int packed_depths(struct packed *p, const uint32_t **depths);
 /* The caller (0: none; a lower id) and the address of each stack, some thousand after the other in the order of their
- * ids, without keeping any. take: returns 0 or -errno, which ends it (packed_stacks.c). */
-int packed_each_stack(sqlite3 *db,
-                      int (*take)(void *arg, uint32_t first, const uint64_t *parents, const uint64_t *addresses,
-                                  uint32_t count),
-                      void *arg);
+ * ids, without keeping any (packed_stacks.c). Callers are read from the first chunk on whose addresses begins says 1
+ * of; NULL: all. take: returns 0 or -errno, which ends it. */
+struct packed_visit {
+    int (*begins)(void *arg, const uint64_t *addresses, uint32_t count);
+    int (*take)(void *arg, uint32_t first, const uint64_t *parents, const uint64_t *addresses, uint32_t count);
+    void *arg;
+};
+int packed_each_stack(sqlite3 *db, const struct packed_visit *visit);
 /* The sites of a stack, in ascending order: the first, and the one after a site; 0: none. */
 int packed_site_of_stack(struct packed *p, int64_t stack_id, uint32_t *site);
 uint32_t packed_next_site(const struct packed *p, uint32_t site);

@@ -13,6 +13,7 @@ struct reader {
     struct chunk_codec *codecs[2]; /* each has the values of its column until its next chunk */
     uint64_t *zeros;               /* of a chunk that is left out */
     uint32_t next;                 /* stack */
+    int is_begun;                  /* callers are read */
 };
 
 /* A column of the current row, of so many values; NULL: it is damaged. */
@@ -38,10 +39,22 @@ static uint32_t chunk_count(const struct reader *r, sqlite3_stmt *s)
     return is_sound ? (uint32_t)count : 0;
 }
 
-int packed_each_stack(sqlite3 *db,
-                      int (*take)(void *arg, uint32_t first, const uint64_t *parents, const uint64_t *addresses,
-                                  uint32_t count),
-                      void *arg)
+/* The next chunk, whose values are looked at as far as they are wanted. */
+static int visit_chunk(struct reader *r, sqlite3_stmt *s, const struct packed_visit *v)
+{
+    const uint32_t first = r->next, count = chunk_count(r, s);
+    const uint64_t *addresses = count ? values_of(r, s, 1, PACKED_stack_address_id, count) : NULL;
+    if (!addresses)
+        return -EBADMSG;
+    r->is_begun = r->is_begun || !v->begins || v->begins(v->arg, addresses, count);
+    const uint64_t *parents = r->is_begun ? values_of(r, s, 0, PACKED_stack_parent_id, count) : NULL;
+    r->next += count;
+    if (!r->is_begun)
+        return 0;
+    return parents ? v->take(v->arg, first, parents, addresses, count) : -EBADMSG;
+}
+
+int packed_each_stack(sqlite3 *db, const struct packed_visit *visit)
 {
     static const char sql[] =
         "SELECT p.first_row, p.row_count, p.data, a.data FROM main.packed p LEFT JOIN main.packed a ON a.table_name = "
@@ -53,13 +66,8 @@ int packed_each_stack(sqlite3 *db,
     r.zeros = calloc(PACKED_ROWS, sizeof *r.zeros);
     if (!r.codecs[0] || !r.codecs[1] || !r.zeros)
         rc = -ENOMEM;
-    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        const uint32_t count = chunk_count(&r, s);
-        const uint64_t *parents = count ? values_of(&r, s, 0, PACKED_stack_parent_id, count) : NULL;
-        const uint64_t *addresses = parents ? values_of(&r, s, 1, PACKED_stack_address_id, count) : NULL;
-        rc = addresses ? take(arg, r.next, parents, addresses, count) : -EBADMSG;
-        r.next += count;
-    }
+    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
+        rc = visit_chunk(&r, s, visit);
     sqlite3_finalize(s);
     chunk_codec_close(r.codecs[0]);
     chunk_codec_close(r.codecs[1]);

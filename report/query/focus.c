@@ -85,6 +85,8 @@ static int load_wanted(struct focus_work *w, struct error *err)
         if (!is_file || !is_function || address < 1 || address >= limit)
             continue;
         w->line_of[address] = line_index(w, function_id, file_id, sqlite3_column_int64(s, 3));
+        w->wanted_low = w->wanted_count && w->wanted_low < address ? w->wanted_low : (uint32_t)address;
+        w->wanted_high = w->wanted_high > address ? w->wanted_high : (uint32_t)address;
         w->wanted_count++;
     }
     sqlite3_finalize(s);

@@ -65,7 +65,7 @@ struct focus_work {
     struct lens lens;
     const struct focus *focus;
     uint32_t *line_of; /* by address_id: index of the wanted line in lens.tree; 0: not wanted */
-    uint32_t address_limit, wanted_count;
+    uint32_t address_limit, wanted_count, wanted_low, wanted_high; /* low, high: of the wanted addresses */
     struct map line_at; /* (function_id, file and line) -> index of the line */
     struct focus_stacks stacks;
     uint32_t *site_of; /* by site_id: index in sites + 1; 0: not below a wanted line */

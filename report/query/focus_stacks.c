@@ -38,6 +38,18 @@ static int take_stacks(void *arg, uint32_t first, const uint64_t *parents, const
     return 0;
 }
 
+/* A wanted line is on no stack before the first one that it is at the end of: of all those before, which in a program
+ * that ran for long are most, the callers need not be read. */
+static int has_wanted(void *arg, const uint64_t *addresses, uint32_t count)
+{
+    const struct focus_work *w = arg;
+    const uint64_t low = w->wanted_low, range = w->wanted_high - low;
+    for (uint32_t i = 0; i < count; i++)
+        if (addresses[i] - low <= range && w->line_of[addresses[i]])
+            return 1;
+    return 0;
+}
+
 /* Ids that there are not are of no stack. */
 static int load_plain(struct focus_work *w, struct error *err)
 {
@@ -79,7 +91,7 @@ int focus_stacks_load(struct focus_work *w, struct error *err)
     s->before = xcalloc(s->limit / 64 + 1ul, sizeof *s->before);
     if (!is_packed)
         return load_plain(w, err);
-    return packed_each_stack(w->lens.db, take_stacks, w) == 0 ? 0 : -EAGAIN;
+    return packed_each_stack(w->lens.db, &(struct packed_visit){has_wanted, take_stacks, w}) == 0 ? 0 : -EAGAIN;
 }
 
 void focus_stacks_free(struct focus_stacks *s)

@@ -112,6 +112,16 @@ static int compare_chunk(void *arg, uint32_t first, const uint64_t *parents, con
     return 0;
 }
 
+static uint32_t begun; /* chunks that begins_second was asked of */
+
+static int begins_second(void *arg, const uint64_t *addresses, uint32_t count)
+{
+    (void)arg;
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(addresses[i], model[begun * PACKED_ROWS + i + 1].address);
+    return ++begun == 2;
+}
+
 static void test_stacks(void **state)
 {
     (void)state;
@@ -127,8 +137,13 @@ static void test_stacks(void **state)
     assert_int_equal(packed_views(db, &err), 0);
     compare_stacks(db);
     uint32_t seen = 0;
-    assert_int_equal(packed_each_stack(db, compare_chunk, &seen), 0);
+    assert_int_equal(packed_each_stack(db, &(struct packed_visit){NULL, compare_chunk, &seen}), 0);
     assert_int_equal(seen, NODES);
+    seen = PACKED_ROWS; /* those of the first chunk are passed over */
+    begun = 0;
+    assert_int_equal(packed_each_stack(db, &(struct packed_visit){begins_second, compare_chunk, &seen}), 0);
+    assert_int_equal(seen, NODES);
+    assert_int_equal(begun, 2);
     sqlite3_close(db);
 }
 
@@ -369,7 +384,7 @@ static int take_nothing(void *arg, uint32_t first, const uint64_t *parents, cons
 /* The same of the stacks beside each other; damage of another column is not seen there. */
 static int can_read_stacks(sqlite3 *db)
 {
-    return packed_each_stack(db, take_nothing, NULL) == 0;
+    return packed_each_stack(db, &(struct packed_visit){NULL, take_nothing, NULL}) == 0;
 }
 
 static void test_damage(void **state)

@@ -6,6 +6,7 @@
 #include "account_figures.h"
 #include "account_private.h"
 
+#include "../../common/array.h"
 #include "../../common/db.h"
 
 #include <stdlib.h>
@@ -14,13 +15,14 @@
 void account_inherited_left(struct account *a, const struct process_account *p, const struct live_block *b,
                             uint64_t count)
 {
-    struct site *s = site_at(&a->sites, b->site);
+    struct started *started = &a->started;
     if (p->is_torn_down && b->time_ns <= p->teardown_ns) /* it counts as live at the end */
         return;
-    s->tally.start_left_bytes += b->size;
-    s->tally.start_left_count += count;
-    s->start_moved = 1;
-    a->started.moved = 1;
+    ARRAY_ROOM_ZERO(started->sites, b->site + 1ul, started->site_capacity);
+    started->sites[b->site].left_bytes += b->size;
+    started->sites[b->site].left_count += count;
+    started->sites[b->site].moved = 1;
+    started->moved = 1;
 }
 
 /* --- rows of what is inherited --- */
@@ -45,13 +47,13 @@ void account_started_write(struct account *a)
     if (!a->started.moved)
         return;
     a->started.moved = 0;
-    for (uint32_t id = 1; id <= a->sites.count; id++) {
-        struct site *s = site_at(&a->sites, id);
-        const struct tally *t = &s->tally;
-        const uint64_t values[] = {id, t->start_bytes, t->start_count, t->start_left_bytes, t->start_left_count};
-        if (s->start_moved)
-            write_start(a, sql, values, 5, NULL);
-        s->start_moved = 0;
+    for (uint32_t id = 1; id < a->started.site_capacity; id++) {
+        struct site_start *s = &a->started.sites[id];
+        if (!s->moved)
+            continue;
+        const struct tally *t = &site_at(&a->sites, id)->tally;
+        write_start(a, sql, (uint64_t[]){id, t->start_bytes, t->start_count, s->left_bytes, s->left_count}, 5, NULL);
+        s->moved = 0;
     }
 }
 
@@ -120,6 +122,10 @@ static void begin_device(struct account *a, struct device_account *d)
 static void begin_sites(struct account *a)
 {
     struct site_table *t = &a->sites;
+    struct started *started = &a->started;
+    free(started->sites);
+    started->sites = xcalloc(t->count + 1ul, sizeof *started->sites);
+    started->site_capacity = t->count + 1;
     for (uint32_t id = 1; id <= t->count; id++) {
         struct site *s = site_at(t, id);
         tally_anew(&s->tally);
@@ -127,7 +133,7 @@ static void begin_sites(struct account *a)
         t->dirty[id / 64] &= ~(1ull << (id & 63));
         t->loose[id / 64] &= ~(1ull << (id & 63));
         s->chunk_high_bytes = s->tally.start_bytes;
-        s->start_moved = s->tally.start_count || s->tally.start_bytes;
+        started->sites[id].moved = s->tally.start_count || s->tally.start_bytes;
         if (s->tally.start_count || t->packer)
             site_mark_dirty(t, s, id);
     }

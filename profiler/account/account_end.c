@@ -151,11 +151,16 @@ void account_offer_live(struct account *a, const struct process_account *process
     largest_add(&a->largest, &l);
 }
 
+struct held {
+    uint64_t bytes, count;
+};
+
 struct ending {
     struct account *a;
     const struct process_account *process;
     const struct event *event;
-    uint32_t *sites; /* that hold something */
+    struct held *held; /* by site */
+    uint32_t *sites;   /* that hold something */
     uint32_t site_count, site_capacity;
 };
 
@@ -167,11 +172,12 @@ static void end_block(void *context, const struct live_block *b)
     struct device_account *d = a->devices[s->device];
     const struct sample *sample = sample_at(&a->sampled, b->site);
     uint64_t count = sample ? sample_count(sample, b->key, b->time_ns) : account_part_is_first(x->process, b) != 0;
-    if (!s->ending_count) /* the first part of a block counts */
+    struct held *held = &x->held[b->site];
+    if (!held->count) /* the first part of a block counts */
         *ARRAY_ADD(x->sites, x->site_count, x->site_capacity) = b->site;
-    s->ending_count += count;
+    held->count += count;
     a->counts.live_blocks--;
-    s->ending_bytes += b->size;
+    held->bytes += b->size;
     if (b->requested) {
         timeline_step(d->timeline, a->now_ns, d->alloc_count, d->alloc_bytes);
         account_unpend(d, b);
@@ -187,13 +193,13 @@ static void end_block(void *context, const struct live_block *b)
 }
 
 /* One event a site: the count stands where an address does. */
-static void end_site(struct account *a, const struct event *e, uint32_t id)
+static void end_site(struct account *a, const struct event *e, uint32_t id, struct held *held)
 {
     struct site *s = site_at(&a->sites, id);
     struct device_account *d = a->devices[s->device];
     struct kind_account *k = d->kinds[s->kind];
-    uint64_t bytes = s->ending_bytes, count = s->ending_count;
-    s->ending_bytes = s->ending_count = 0;
+    uint64_t bytes = held->bytes, count = held->count;
+    *held = (struct held){0};
     if (s->tally.generation != d->generation)
         account_touch_site(a, s, id);
     s->tally.left_count += count;
@@ -252,7 +258,7 @@ static int by_number(const void *a, const void *b)
 static void end_process(struct account *a, const struct event *e)
 {
     struct process_account *p = a->processes[e->process_id];
-    struct ending x = {.a = a, .process = p, .event = e};
+    struct ending x = {.a = a, .process = p, .event = e, .held = xcalloc(a->sites.count + 1ul, sizeof *x.held)};
     if (p->live->count && p->live->count == a->counts.live_blocks && !p->is_last_holder)
         keyframe_process_ends(a);
     account_seal(a);
@@ -266,8 +272,9 @@ static void end_process(struct account *a, const struct event *e)
     if (x.site_count) /* whatever the order of the blocks */
         qsort(x.sites, x.site_count, sizeof *x.sites, by_number);
     for (uint32_t i = 0; i < x.site_count; i++)
-        end_site(a, e, x.sites[i]);
+        end_site(a, e, x.sites[i], &x.held[x.sites[i]]);
     free(x.sites);
+    free(x.held);
     account_touch_process_end(a, e->process_id);
     account_names_process_end(a, e->process_id);
     end_devices(a, p);

@@ -51,6 +51,7 @@ void account_close(struct account *a)
     }
     account_threads_close(a);
     sites_close(&a->sites);
+    free(a->started.sites);
     sampled_close(&a->sampled);
     largest_close(&a->largest);
     touches_close(&a->touches);

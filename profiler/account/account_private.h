@@ -210,6 +210,12 @@ struct account {
         uint64_t ns;    /* older blocks are inherited */
         uint64_t event; /* the number of the first event since */
         int moved;      /* site_start is to be written */
+        struct site_start {
+            uint64_t left_bytes; /* of what the site inherited: gone again, before what counts as the end */
+            uint64_t left_count;
+            int moved; /* its row is to be written */
+        } * sites;     /* by id; NULL: never */
+        uint32_t site_capacity;
     } started;
 };
 

@@ -15,7 +15,8 @@
 #define SITE_PAGE_BITS 9
 #define SITE_PAGE      (1u << SITE_PAGE_BITS)
 
-struct site {                               /* two lines of the cache for most events */
+/* Two lines of the cache for most events, four in all: there may be a million. */
+struct site {
     _Alignas(64) uint64_t chunk_high_bytes; /* highest live bytes within the chunk */
     uint32_t next;                          /* site of the same stack; 0: none */
     uint16_t process_id;
@@ -24,11 +25,9 @@ struct site {                               /* two lines of the cache for most e
     struct tally tally;
     uint32_t chunk_id; /* the chunk that touched it last */
     uint32_t stack_id;
-    uint32_t dirty;        /* is among those to write */
-    uint32_t start_moved;  /* its row of site_start is to be written */
-    uint64_t ending_bytes; /* while its process ends */
-    uint64_t ending_count;
+    uint32_t dirty; /* is among those to write */
 };
+_Static_assert(sizeof(struct site) == 256, "a site is four lines of the cache");
 
 struct site_table {
     struct site **pages; /* of SITE_PAGE sites, never moved */

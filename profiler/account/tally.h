@@ -110,8 +110,6 @@ struct tally {           /* what most events change comes first: 96 bytes (site.
     uint64_t moved_count;
     uint64_t start_bytes; /* of alloc_bytes: inherited, live when the accounts began anew (account_anew.c) */
     uint64_t start_count;
-    uint64_t start_left_bytes; /* of these: gone again, before what counts as the end. Of sites alone */
-    uint64_t start_left_count;
     struct tally_peaks written; /* as last written */
 };
 

@@ -120,6 +120,26 @@ static __attribute__((noinline)) uint32_t stack_new_mixed(struct thread *t, stru
     return id;
 }
 
+/* As long as all stacks fit the second cache, the trail would only be one more thing in it. */
+#define TRAIL_TABLE 2u
+
+/* The id of a stack that is not the last one. What a fork's child has of its parent's trail, and who is recorded anew,
+ * is not found: modules are announced anew then, so that all hashes change. */
+static inline __attribute__((always_inline)) uint32_t find_mixed(struct thread *t, struct unwind_state s,
+                                                                 const struct unwind_stack *native, uint64_t hash)
+{
+    int has_trail = t->python && __atomic_load_n(&stack_table_newest, __ATOMIC_RELAXED) >= TRAIL_TABLE;
+    uint32_t id = has_trail ? trail_find(&t->python->trail, hash) : 0;
+    if (id)
+        return id;
+    id = record_stack_find(hash);
+    if (unlikely(!id))
+        id = stack_new_mixed(t, s, native, hash);
+    if (has_trail && id)
+        trail_add(&t->python->trail, hash, id, t->unwind);
+    return id;
+}
+
 uint32_t record_python_stack(struct thread *t, struct unwind_state s, const struct unwind_stack *native,
                              uint64_t python)
 {
@@ -128,9 +148,7 @@ uint32_t record_python_stack(struct thread *t, struct unwind_state s, const stru
     hash += !hash;
     if (hash == t->python_hash && t->python_id)
         return t->python_id;
-    uint32_t id = record_stack_find(hash);
-    if (unlikely(!id))
-        id = stack_new_mixed(t, s, native, hash);
+    uint32_t id = find_mixed(t, s, native, hash);
     t->python_id = 0; /* never a hash with another one's id, wherever a signal handler looks */
     barrier();
     t->python_hash = hash;

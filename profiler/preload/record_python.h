@@ -6,6 +6,7 @@
 #define MEMPROF_RECORD_PYTHON_H
 
 #include "python/python_join.h"
+#include "record_trail.h"
 #include "thread.h"
 
 /* A thread's memory for it; this thread only. */
@@ -17,6 +18,7 @@ struct python_work {
     struct python_seam seam; /* of the stack that was told last, */
     uint64_t seam_number;    /* as t->told_number was then; 0: none */
     uint32_t ids_attached;   /* the thread's, when the ids of code in memory were told */
+    struct trail trail;
 };
 
 /* The id of the native stack joined with the Python frames that run now, whose hash is python; 0: unknown. The native

@@ -41,6 +41,8 @@ command_line() { # sets "$@" by eval
     micro16) echo "set -- '$bench/micro' 1 2000000 16 200" ;;
     threads2) echo "set -- '$bench/micro' 2 2000000 16 200" ;;
     import-torch) echo "set -- /usr/bin/python3 -c 'import torch'" ;;
+    # small tensors, so that the time is that of dispatch and of what it allocates: 4,400 blocks a step
+    train) echo "set -- /usr/bin/python3 '$root/samples/train.py' --steps 200 --batch 1 --length 8 --width 16" ;;
     *) sed '1d; s/^exec /set -- /' "$inputs/run-$1" ;;
     esac
 }
@@ -114,8 +116,8 @@ compare() {
         }' "$dir/runs"
 }
 
-last=import-torch
-has_torch || { last=git; echo "gate: without python3-torch git takes the place of 'import torch'" >&2; }
+last='import-torch train'
+has_torch || { last=git; echo "gate: without python3-torch git takes the place of 'import torch' and train" >&2; }
 programs=${*:-micro16 gawk sqlite3 xmllint perl python3 cc1 $last}
 : >"$dir/runs"
 echo "# against $(git -C "$root" log -1 --format='%h %s' "$base")"

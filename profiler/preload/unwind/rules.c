@@ -57,3 +57,18 @@ void rules_forget(void)
         if (__atomic_load_n(&rules[i], __ATOMIC_RELAXED))
             __atomic_store_n(&rules[i], 0, __ATOMIC_RELAXED);
 }
+
+#define AHEAD (sizeof(struct unwind_ahead) / sizeof(uint16_t))
+
+void unwind_keep_ahead(const struct unwind_thread *t, struct unwind_ahead *ahead)
+{
+    uint32_t depth = t->walk_depth & ~WALK_ALONE;
+    for (uint32_t i = 0; i < AHEAD; i++)
+        ahead->rules[i] = i < depth ? (uint16_t)(rule_word(t->walk.pcs[i]) - rules) : 0;
+}
+
+void unwind_ask_ahead(const struct unwind_ahead *ahead)
+{
+    for (uint32_t i = 0; i < AHEAD; i++)
+        __builtin_prefetch(&rules[ahead->rules[i]]);
+}

@@ -51,6 +51,14 @@ void unwind_addresses(const struct unwind_thread *t, uint64_t *pcs);
 /* The stack pointers in the frames of the last unwind_stack, which was from s: `depth` of them. Slow. */
 void unwind_pointers(struct unwind_thread *t, struct unwind_state s, uint64_t *sps);
 
+/* Where the rules lie that the last unwind_stack looked at first: asked for ahead, an unwind of the same stack need not
+ * wait for one after the other. */
+struct unwind_ahead {
+    uint16_t rules[10];
+};
+void unwind_keep_ahead(const struct unwind_thread *t, struct unwind_ahead *ahead);
+void unwind_ask_ahead(const struct unwind_ahead *ahead);
+
 /* The same without the memory of the last stack, in buffers of their own: for a signal handler's event while a hook of
  * this thread is under way. One at a time. */
 void unwind_nested(struct unwind_thread *t, struct unwind_state s, struct unwind_stack *out);

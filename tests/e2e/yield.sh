@@ -231,13 +231,14 @@ until_ok is_done
 state_is running
 
 echo 'steps that fail, crash, hang'
-fails() { # STEP=HOW TEXT STATE
-    SIM_CUDA_CHECKPOINT=$1 bad 1 "$2" yield --timeout 2s "$pid"
+fails() { # STEP=HOW TEXT STATE [TIMEOUT]
+    SIM_CUDA_CHECKPOINT=$1 bad 1 "$2" yield --timeout "${4:-2s}" "$pid"
     state_is "$3"
 }
 fails lock=304 'locking it, the driver says: OS call failed or operation not supported on this OS (304);' running
 fails lock=crash 'locking it, the driver crashed (signal 11); it runs on' running
-fails lock=stuck 'locking it, the driver did not answer in 4.0 s; it runs on' running
+fails lock=stuck 'locking it, the driver did not answer in 3.0 s; it runs on' running 1s
+fails lock=stuck 'locking it, the driver did not answer in 5.0 s; it runs on' running 3s
 fails state=stuck 'asking for its state, the driver did not answer in 2.0 s' running
 fails checkpoint=801 'moving its memory to the host, the driver says: operation not supported (801); it was' running
 fails checkpoint=crash 'the driver crashed (signal 11); it was unlocked and runs on' running

@@ -162,6 +162,8 @@ static int give_locked(struct yield *y, struct yield_result *result, struct erro
         rc = yield_check_give(y, err);
     if (rc == 0)
         rc = checkpoint_do(y->c, CHECKPOINT_GIVE, 0, move_limit_ns(y), err);
+    if (rc == 0 && !yield_goes_on(y->options->pid)) /* a driver may not notice until its parent has */
+        rc = error_set(err, ESRCH, "%s: its memory was moved", y->options->what);
     if (rc) {
         settle(y, err);
         return rc;

@@ -293,11 +293,13 @@ begin
 SIM_CUDA_CHECKPOINT=checkpoint=hold:$PWD/hold "$MEMPROF" yield "$pid" >got 2>got.err &
 yielder=$!
 until_ok test -e hold
+kill -STOP $runner # its parent, which so does not take notice: the driver does not see it end either
 kill -KILL "$pid"
 until_ok gone "$pid"
 rm hold
 wait $yielder && fail 'it was given back' || equal 'status' 1 $?
 contains 'it says so' got.err '; the process has ended'
+kill -CONT $runner
 echo "quit 0" >&3 2>/dev/null || true
 exec 3>&-
 wait $runner || true

@@ -57,9 +57,8 @@ int ending_is_killed(sqlite3 *db)
 
 /* As enum ending_of_blocks has them. That the recorder stopped in a process is a cut, too. */
 #define OF_PROCESS                                                                                                     \
-    "CASE WHEN p.end_kind = 'signal' THEN 1 WHEN p.end_ns IS NULL OR EXISTS (SELECT 1 FROM counter c WHERE "           \
-    "c.process_id = p.process_id AND c.name = 'stopped' AND c.value > 0) THEN 2 WHEN p.end_kind = 'unknown' THEN 3 "   \
-    "ELSE 0 END"
+    "CASE WHEN p.end_kind = 'signal' THEN 1 WHEN p.end_ns IS NULL OR p.process_id IN (SELECT c.process_id FROM "       \
+    "counter c WHERE c.name = 'stopped' AND c.value > 0) THEN 2 WHEN p.end_kind = 'unknown' THEN 3 ELSE 0 END"
 
 /* The accounts by thread say whose blocks they are. Where there are none, as the first process ended. */
 enum ending_of_blocks ending_of_blocks(sqlite3 *db, int64_t device_id)

@@ -45,7 +45,10 @@ static int prepare_processes(struct info *f, const char *columns, const char *or
 {
     struct buf sql = BUF(4096);
     int is_new = db_int(f->db, "SELECT count(*) FROM (SELECT " NEWER_COLUMNS " FROM process LIMIT 1)", -1) >= 0;
-    buf_printf(&sql, "SELECT %s, %s FROM process p %s", columns, is_new ? NEWER_COLUMNS : NO_COLUMNS, order);
+    buf_printf(&sql,
+               "SELECT %s, %s FROM process p LEFT JOIN (SELECT process_id, count(*) AS threads FROM thread GROUP BY "
+               "process_id) USING(process_id) %s",
+               columns, is_new ? NEWER_COLUMNS : NO_COLUMNS, order);
     int rc = db_prepare(f->db, sql.data, s, err);
     buf_free(&sql);
     return rc;
@@ -56,8 +59,7 @@ static int load_processes(struct info *f, struct error *err)
     sqlite3_stmt *s = NULL;
     int rc = prepare_processes(f,
                                "process_id, parent_id, pid, start_ns, end_ns, exit_status, exit_signal, start_kind, "
-                               "command_line, end_kind,"
-                               " (SELECT count(*) FROM thread t WHERE t.process_id = p.process_id)",
+                               "command_line, end_kind, coalesce(threads, 0)",
                                "ORDER BY start_ns, process_id LIMIT 100000", &s, err);
     if (rc)
         return rc;

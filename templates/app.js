@@ -181,7 +181,7 @@ const app = {
       strong(tables.estimated(this.total));
       const range = model.core.open_range;
       const during = range && range.name && s.asked.from === range.from && s.asked.to === range.to ? ' during ' + range.name + ',' : '';
-      say(' allocated on ' + name + during + ' from ' + instant(t[s.from]) + ' to ' + instant(t[s.to]) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + '. ');
+      say(' allocated on ' + name + during + ' from ' + instant(t[s.from]) + ' to ' + instant(t[s.to]) + '; grew by ' + signedBytes(this.view.grown.reduce((a, b) => a + b, 0)) + tables.unknown + '. ');
       if (t[s.from] === s.asked.from && t[s.to] === s.asked.to) from('Between two stored instants.');
       else this.tellSnapped(s, from);
     }

@@ -59,7 +59,7 @@ const blocks = {
     const order = [...sites.entries()].sort((a, b) => b[1] - a[1]).map((e) => e[0]);
     for (const s of this.shapes) s.color = STACK_COLORS[order.indexOf(this.line(s.block))] || OTHER_COLOR;
     const known = model.blocks.block_count;
-    byId('blocks-note').textContent = all.length ? (this.shapes.length === 1 ? 'The one block of ' : 'The ' + count(this.shapes.length) + ' largest blocks of ') + model.core.devices[app.device].name + ', coloured by line: a shape lasts as long as its block and is as high as it is large. The grey line is all active bytes: what lies between is smaller blocks. The file keeps ' + (known === 1 ? 'one block' : 'the ' + count(known) + ' largest blocks') + ' of the run.'
+    byId('blocks-note').textContent = all.length ? (this.shapes.length === 1 ? 'The one block of ' : 'The ' + count(this.shapes.length) + ' largest blocks of ') + model.core.devices[app.device].name + ', coloured by line: a shape lasts as long as its block and is as high as it is large. The grey line is all active bytes: what lies between is smaller blocks. The file keeps ' + (known === 1 ? 'one block' : 'the ' + count(known) + ' largest blocks') + ' of the run' + (tables.unknown ? ' that were sampled: of others it knows nothing.' : '.')
       : 'The file holds no single blocks for ' + model.core.devices[app.device].name + '.';
     byId('blocks-canvas').hidden = !all.length;
     byId('blocks-canvas').setAttribute('aria-label', 'The largest blocks over time, ' + count(this.shapes.length));

@@ -8,7 +8,7 @@ const flame = {
     ['temporary_count', 'Temporary allocations'], ['end_bytes', 'Live at the end']],
 
   start() {
-    byId('flame-measure').append(...this.measures.map(([key, label]) => el('option', { value: key }, label)));
+    byId('flame-measure').append(...this.measures.filter(([key]) => key !== 'temporary_count' || tables.isThere('temporary')).map(([key, label]) => el('option', { value: key }, label)));
     byId('flame-measure').addEventListener('change', (e) => { this.measure = e.target.value; this.update(); });
     for (const b of document.querySelectorAll('[data-flame]')) b.addEventListener('click', () => {
       this.up = b.dataset.flame === 'up';
@@ -29,7 +29,8 @@ const flame = {
   },
 
   count() { return this.measure.endsWith('_count'); },
-  text(value) { return this.count() ? count(value) : bytes(value); },
+  /* Of a sampled recording with what it can be off by. */
+  text(value) { return this.count() ? tables.counted(value) : tables.estimated(value); },
 
   /* Sums by site and by node; the first of them are the widths, a page that compares has more beside them. */
   measured() {

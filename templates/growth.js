@@ -128,7 +128,7 @@ const growth = {
     byId('growth-legend').replaceChildren(...this.layers.map((l) => {
       const swatch = el('span', { class: 'swatch' });
       swatch.style.background = l.color;
-      const value = at < 0 ? 'up to ' + bytes(this.most(l)) : bytes(l.values[at]);
+      const value = at < 0 ? 'up to ' + tables.estimated(this.most(l)) : tables.estimated(l.values[at]);
       return el('li', {}, el('button', { type: 'button', title: l.line >= 0 ? model.lineFull(l.line) : CATEGORY_TEXT[l.category] || null, 'aria-pressed': l.category === undefined ? null : String(!this.hidden.has(l.category)), click: () => this.choose(l) }, swatch, el('span', { class: 'fn' }, this.name(l)), el('span', { class: 'value' }, value)));
     }).reverse());
   },
@@ -167,7 +167,7 @@ const growth = {
 
   fillTable() {
     const s = model.instants, step = Math.max(1, Math.ceil(s.count / 16)), rows = [];
-    for (let i = 0; i < s.count; i += step) rows.push(el('tr', {}, el('td', {}, instant(s.time[i])), this.layers.map((l) => el('td', {}, bytes(l.values[i])))));
+    for (let i = 0; i < s.count; i += step) rows.push(el('tr', {}, el('td', {}, instant(s.time[i])), this.layers.map((l) => el('td', {}, tables.estimated(l.values[i])))));
     byId('growth-table').replaceChildren(el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'Time'), this.layers.map((l) => el('th', {}, this.name(l))))), el('tbody', {}, rows)));
   },
 };

@@ -88,7 +88,7 @@ const layers = {
 
   /* Parts that lie beside each other: what is active, idle in reserve, not tracked, free. */
   parts(l) {
-    const idle = Math.max(0, l.reserved - l.active), out = [{ key: 'active', value: l.allocated, says: 'Active: ' + bytes(l.active) }];
+    const idle = Math.max(0, l.reserved - l.active), out = [{ key: 'active', value: l.allocated, says: 'Active: ' + tables.estimated(l.active, model.core.devices[l.device].name) }];
     if (l.active > l.allocated) out.push({ key: 'active', value: l.active - l.allocated, waits: true, says: bytes(l.active - l.allocated) + ' wait for their stream to be freed' });
     if (idle > 0) out.push({ key: 'reserved', value: idle, says: 'Reserved, not active: ' + bytes(idle) });
     if (l.untracked > 0) out.push({ key: 'untracked', value: l.untracked, says: 'Not tracked: ' + this.untrackedText(l) });
@@ -178,10 +178,10 @@ const layers = {
     if (!model.processEnds.size) return this.tornNote(device);
     const last = this.last(device), torn = model.layers[device].torn;
     if (last && torn)
-      return 'The last instant with a sample. Live at the end is ' + bytes(t.end_active_bytes) + ' in all: with ' + bytes(torn) + ' that Python freed as it took itself down, and what processes that had ended before held then.';
+      return 'The last instant with a sample. Live at the end is ' + tables.estimated(t.end_active_bytes, model.core.devices[device].name) + ' in all: with ' + bytes(torn) + ' that Python freed as it took itself down, and what processes that had ended before held then.';
     const ends = plural(ended, 'process', 'processes') + ' held at its own end';
     if (!last) return 'Active is the sum of what each of ' + ends + '; ' + (model.core.devices[device].id === 0 ? 'reserved and RSS are' : 'all else is') + ' of the end of the run.';
-    return 'The last instant with a sample. What each of ' + ends + ' is ' + bytes(t.end_active_bytes) + ' in all, not at one instant.';
+    return 'The last instant with a sample. What each of ' + ends + ' is ' + tables.estimated(t.end_active_bytes, model.core.devices[device].name) + ' in all, not at one instant.';
   },
 
   /* What was live where Python began to take itself down counts as live at the end. */
@@ -233,7 +233,7 @@ const layers = {
       if (!this.has(i)) return;
       for (const [label, l] of [['at the peak', this.atPeak(i)], ['at the end', this.atEnd(i)]])
         rows.push(el('tr', {}, el('td', { class: 'text' }, d.name), el('td', { class: 'text' }, label),
-          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : layer.key === 'untracked' ? this.untrackedText(l) : layer.key === 'used' ? this.usedText(l) : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key])))));
+          LAYERS.map((layer) => el('td', {}, l[layer.key] === null ? (layer.key === 'used' ? this.unsampled(l) : '-') : layer.key === 'untracked' ? this.untrackedText(l) : layer.key === 'used' ? this.usedText(l) : (this.isAbout(l, layer.key) && !(layer.key === 'allocated' && l.allocated === l.active) ? '\u2248 ' : '') + bytes(l[layer.key]) + tables.margin(['active', 'allocated'].includes(layer.key) ? l[layer.key] : 0, model.core.devices[l.device].name)))));
     });
     const notes = [...new Set(model.core.devices.map((d, i) => this.endNote(i)))].filter(Boolean).map((note) => el('p', { class: 'small' }, 'At the end: ' + note));
     byId('layers-table').replaceChildren(...notes, el('table', {}, el('thead', {}, el('tr', {}, el('th', { class: 'text' }, 'Device'), el('th', {}), LAYERS.map((l) => el('th', {}, l.label)))), el('tbody', {}, rows)));

@@ -68,7 +68,7 @@ const source = {
     const isOwn = (s) => s.lines.some((i) => m.lines.own[i] === true);
     this.spans = [...spans.values()].map((s) => ({ ...s, own: isOwn(s) })).sort((a, b) => b.own - a.own || held[b.fn] - held[a.fn]);
     const select = byId('source-select');
-    select.replaceChildren(...this.spans.map((s) => el('option', { value: s.fn }, m.functions.short[s.fn] + ' - ' + bytes(held[s.fn]))));
+    select.replaceChildren(...this.spans.map((s) => el('option', { value: s.fn }, m.functions.short[s.fn] + ' - ' + tables.estimated(held[s.fn]))));
     select.hidden = !this.spans.length;
     const best = this.ownLine();
     this.target = null;
@@ -121,7 +121,7 @@ const source = {
       const v = byLine.get(n), number = el('td', { class: 'number' }, n);
       if (v && v.held > 0) number.style.borderRightColor = 'rgba(' + theme.colors.heat + ',' + (0.15 + 0.85 * v.held / most).toFixed(2) + ')';
       rows.push(el('tr', { class: (v ? 'held' : '') + (n === target ? ' target' : ''), 'data-line': n },
-        ['held', 'blocks', 'allocs', 'temporary', 'end'].map((key) => el('td', {}, v && v[key] ? (key === 'held' || key === 'end' ? bytes(v[key]) : count(v[key])) : '')), number, el('td', { class: 'code' }, f.lines.get(n))));
+        ['held', 'blocks', 'allocs', 'temporary', 'end'].map((key) => el('td', {}, v && v[key] ? (key === 'held' || key === 'end' ? tables.estimated(v[key]) : tables.counted(v[key])) : '')), number, el('td', { class: 'code' }, f.lines.get(n))));
     }
     return rows;
   },

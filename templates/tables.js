@@ -17,7 +17,9 @@ const tables = {
     const p = 196 * Math.sqrt(mean / value);
     return ' \u00b1' + (p < 10 ? p.toFixed(1) : Math.round(p)) + '%';
   },
-  estimated(value) { return bytes(value) + this.margin(value); },
+  estimated(value, device) { return bytes(value) + this.margin(value, device); },
+  /* Beside what has no bound. */
+  get unknown() { return model.core.sample_bytes && model.core.devices[app.device].name === 'host' ? ' \u00b1?' : ''; },
   /* The same of a number of blocks, which has no bound: small ones are met more seldom. */
   counted(value) { return count(value) + (this.margin(value) ? ' \u00b1?' : ''); },
   blocks(value) { return this.counted(value) + (value === 1 ? ' block' : ' blocks'); },
@@ -295,11 +297,11 @@ const tables = {
     const s = model.m.sites, sum = (values) => sites.reduce((t, i) => t + values[i], 0);
     const rows = [['At the peak', this.estimated(sum(s.at_peak_bytes)) + ' in ' + this.blocks(sum(s.at_peak_count))], ['At the end', this.estimated(sum(s.end_bytes)) + ' in ' + this.blocks(sum(s.end_count))],
       ['Allocations', this.counted(sum(s.alloc_count))], ['Allocated', this.estimated(sum(s.alloc_bytes))], ...(model.core.sample_bytes ? [] : [['Temporary', count(sum(s.temporary_count))]]),
-      ['Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
+      [this.unknown ? 'Largest sampled block' : 'Largest block', bytes(sites.reduce((t, i) => Math.max(t, s.largest_bytes[i]), 0))]];
     if (s.resident_bytes && model.core.resident.is_near) rows.splice(1, 0, ['Resident', bytes(sum(s.resident_bytes)) + ' at ' + instant(model.core.resident.time) + (sum(s.untouched_bytes) ? ', ' + bytes(sum(s.untouched_bytes)) + ' on no page' : '')]);
     const freed = sum(s.free_count);
-    if (freed) rows.push(['Mean lifetime', instant(sum(s.lifetime_ns) / freed)]);
-    if (line >= 0 && app.linePeak(line) !== null) rows.push(['Own peak', bytes(app.linePeak(line))]);
+    if (freed) rows.push(['Mean lifetime', instant(sum(s.lifetime_ns) / freed) + this.unknown]);
+    if (line >= 0 && app.linePeak(line) !== null) rows.push(['Own peak', this.estimated(app.linePeak(line))]);
     const list = (pairs) => el('dl', {}, pairs.flatMap(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
     const all = el('details', { class: 'statistics' }, el('summary', {}, 'All statistics'), list(this.statistics(sites)));
     return el('div', {}, list(rows), all);
@@ -315,7 +317,9 @@ const tables = {
       else value[s.column] = s.combine === 'MINUS' ? value[s.a] - (value[s.b] || 0) /* of a window alone */ : value[s.b] > 0 ? value[s.a] / value[s.b] : null;
     }
     const show = { bytes: (v) => v < 0 ? signedBytes(v) : bytes(v), count, ns: instant };
-    return known.map((s) => [s.text, value[s.column] === null ? '-' : show[s.unit](value[s.column])]);
+    /* of a sample: sums of bytes have a bound; the largest is one of those that were met */
+    const error = (s) => !value[s.column] || s.combine === 'max' ? '' : s.combine === 'sum' && s.unit === 'bytes' ? this.margin(value[s.column]) : this.unknown;
+    return known.filter((s) => !this.unknown || !s.column.startsWith('temporary')).map((s) => [s.text, value[s.column] === null ? '-' : show[s.unit](value[s.column]) + error(s)]);
   },
 
   stacks(sites) {
@@ -325,7 +329,7 @@ const tables = {
     const total = sites.reduce((t, i) => t + weight(i), 0), top = sites.filter((i) => weight(i) > 0 || sites.length === 1).sort((a, b) => weight(b) - weight(a)).slice(0, 10);
     const out = [el('h4', {}, (sites.length === 1 ? 'Its stack' : 'Stacks, largest first') + (any ? '' : ' (by all that they allocated)'))];
     top.forEach((i, n) => {
-      const list = el('ul', { class: 'frames' }), d = el('details', {}, el('summary', {}, bytes(weight(i)) + ', ' + percent(weight(i), total)), list);
+      const list = el('ul', { class: 'frames' }), d = el('details', {}, el('summary', {}, this.estimated(weight(i)) + ', ' + percent(weight(i), total)), list);
       const fill = () => { if (!list.children.length) list.append(...this.frameItems(model.m.sites.node[i])); };
       d.addEventListener('toggle', fill);
       if (n === 0) { d.open = true; fill(); }

@@ -89,9 +89,9 @@ const timeline = {
   describe(panel) {
     const active = model.peak(panel.device, 'active'), reserved = model.peak(panel.device, 'reserved'), t = model.total(panel.device, 'all');
     let text = 'Memory of ' + panel.pyramid.device + ' over ' + instant(this.length()) + '.';
-    if (active) text += ' Peak of active bytes ' + bytes(active.value) + ' at ' + instant(active.time) + '.';
+    if (active) text += ' Peak of active bytes ' + tables.estimated(active.value, panel.pyramid.device) + ' at ' + instant(active.time) + '.';
     if (reserved && reserved.value) text += ' Peak of reserved bytes ' + model.reservedText(panel.device, reserved.value) + ' at ' + instant(reserved.time) + '.';
-    if (t) text += ' At the end ' + bytes(t.end_active_bytes) + '.';
+    if (t) text += ' At the end ' + tables.estimated(t.end_active_bytes, panel.pyramid.device) + '.';
     return text;
   },
 
@@ -319,7 +319,7 @@ const timeline = {
         const x = this.xOf(plot, p.time), y = yOf(p.value);
         if (x < plot.x - 1 || x > plot.x + plot.w + 1) continue;
         this.drawPeak(c, x, y, theme.colors[what], p.rank ? 3 : 4.5);
-        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : bytes(p.value)) + (model.core.merged ? ', the sum of peaks' : ' at ' + instant(p.time));
+        let text = (what === 'reserved' ? 'reserved ' + model.reservedText(p.device, p.value) : tables.estimated(p.value, panel.pyramid.device)) + (model.core.merged ? ', the sum of peaks' : ' at ' + instant(p.time));
         if (what === 'active' && p.line >= 0 && model.m && plot.w > 520) text += '  ' + model.lineName(p.line) + ' ' + model.linePlace(p.line);
         labels.push([x, y, text, p.rank]);
       }
@@ -373,9 +373,9 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : bytes(p.value) + tables.margin(p.value, panel.pyramid.device)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
+        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : tables.estimated(p.value, panel.pyramid.device)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
       } else if (key === 'total') text = bytes(panel.pyramid.total);
-      else text = key === 'reserved' ? model.reservedText(panel.device, this.valueAt(panel.pyramid, key, at)) : bytes(this.valueAt(panel.pyramid, key, at));
+      else text = key === 'reserved' ? model.reservedText(panel.device, this.valueAt(panel.pyramid, key, at)) : key === 'active' || key === 'allocated' ? tables.estimated(this.valueAt(panel.pyramid, key, at), panel.pyramid.device) : bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;
     }
     const time = at === null ? '' : instant(at, this.view.to - this.view.from) + '  ' + wallClock(model.core.start_unix_us, at);
@@ -579,7 +579,7 @@ const timeline = {
     for (let k = 0; k <= n; k++) {
       const t = this.begin + this.length() * k / n;
       rows.push(el('tr', {}, el('td', {}, instant(t)), el('td', {}, wallClock(model.core.start_unix_us, t)),
-        this.panels.flatMap((p) => [el('td', {}, bytes(this.valueAt(p.pyramid, 'active', t))), el('td', {}, bytes(this.valueAt(p.pyramid, 'reserved', t))),
+        this.panels.flatMap((p) => [el('td', {}, tables.estimated(this.valueAt(p.pyramid, 'active', t), p.pyramid.device)), el('td', {}, bytes(this.valueAt(p.pyramid, 'reserved', t))),
           el('td', {}, bytes(this.valueAt(p.pyramid, 'rss', t)))])));
     }
     const named = [...model.core.marks.map((m) => [m.start_ns, m.is_range && m.end_ns !== null ? instant(m.start_ns) + ' to ' + instant(m.end_ns) : instant(m.start_ns), m.name]),

@@ -48,13 +48,13 @@ static __attribute__((noinline)) void *born_apart(struct thread *t, struct unwin
 }
 
 /* Hooks that return a block: the real call, then its record. errno stays what the real call left: nothing below sets
- * it. */
-#define HOOK_ALLOC_UNLESS(refused, name, size_bytes, ...)                                                              \
+ * it. enter: how it is entered. */
+#define HOOK_ALLOC_ENTERED(enter, refused, name, size_bytes, ...)                                                      \
     struct thread *t = &self;                                                                                          \
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(name);                                                                                                        \
-    enum thread_entry entry = thread_enter_birth(t, s, (size_bytes));                                                  \
+    enum thread_entry entry = enter(t, s, (size_bytes));                                                               \
     if (unlikely(entry == ENTER_NOT))                                                                                  \
         return real.name(__VA_ARGS__);                                                                                 \
     if (unlikely(entry != ENTERED)) {                                                                                  \
@@ -72,14 +72,59 @@ static __attribute__((noinline)) void *born_apart(struct thread *t, struct unwin
     thread_leave(t);                                                                                                   \
     return p
 
-#define HOOK_ALLOC(name, size_bytes, ...) HOOK_ALLOC_UNLESS(0, name, (size_bytes), __VA_ARGS__)
 /* Where NULL may also mean that the alignment was refused. */
 #define HOOK_ALLOC_ALIGNED(name, size_bytes, ...)                                                                      \
-    HOOK_ALLOC_UNLESS(!p && errno != ENOMEM, name, (size_bytes), __VA_ARGS__)
+    HOOK_ALLOC_ENTERED(thread_enter_birth, !p && errno != ENOMEM, name, (size_bytes), __VA_ARGS__)
+
+/* The hooks that programs call most look at the gate first and jump to one of three functions. So what a thinned
+ * recording leaves out, which is nearly all, saves no registers but its own, and a recording of everything compares
+ * once, as without this. A jump leaves the caller's return address where UNWIND_HERE looks for it. */
+
+/* frame: of a function that UNWIND_HERE could stand in. */
+static inline uint64_t callers_sp(const uint64_t *frame)
+{
+    return (uint64_t)(frame + 2);
+}
+
+/* Of a hook that leaves out: what it needs of its caller is looked up here, and costs the way that goes well nothing.
+ */
+static __attribute__((noinline)) void failed_left_out(const uint64_t *frame, size_t size_bytes, unsigned hook)
+{
+    failed(&self, (struct unwind_state){frame[1], callers_sp(frame), frame[0]}, size_bytes, hook);
+}
+
+/* A birth that is left out. can_be_null: without a failure. */
+#define HOOK_ALLOC_LEFT_OUT(name, can_be_null, size_bytes, ...)                                                        \
+    struct thread *t = &self;                                                                                          \
+    thread_enter_thinned(t, callers_sp(__builtin_frame_address(0)));                                                   \
+    void *p = real.name(__VA_ARGS__);                                                                                  \
+    if (unlikely(!p) && !(can_be_null)) {                                                                              \
+        failed_left_out(__builtin_frame_address(0), (size_bytes), WIRE_HOOK_##name);                                   \
+        return NULL;                                                                                                   \
+    }                                                                                                                  \
+    thread_leave_thinned(t);                                                                                           \
+    return p
+
+static __attribute__((noinline)) void *malloc_open(size_t size)
+{
+    HOOK_ALLOC_ENTERED(thread_enter_birth_open, 0, malloc, size, size);
+}
+
+static __attribute__((noinline)) void *malloc_left_out(size_t size)
+{
+    HOOK_ALLOC_LEFT_OUT(malloc, 0, size, size);
+}
+
+static __attribute__((noinline)) void *malloc_apart(size_t size)
+{
+    HOOK_ALLOC_ENTERED(thread_enter_birth_slow, 0, malloc, size, size);
+}
 
 EXPORT void *malloc(size_t size)
 {
-    HOOK_ALLOC(malloc, size, size);
+    if (likely(gate.on == GATE_OPEN))
+        return malloc_open(size);
+    return thread_leaves_out_birth(&self, size) ? malloc_left_out(size) : malloc_apart(size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
@@ -108,9 +153,27 @@ static size_t product(size_t count, size_t size)
     return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
 }
 
+static __attribute__((noinline)) void *calloc_open(size_t count, size_t size)
+{
+    HOOK_ALLOC_ENTERED(thread_enter_birth_open, 0, calloc, product(count, size), count, size);
+}
+
+static __attribute__((noinline)) void *calloc_left_out(size_t count, size_t size)
+{
+    HOOK_ALLOC_LEFT_OUT(calloc, 0, product(count, size), count, size);
+}
+
+static __attribute__((noinline)) void *calloc_apart(size_t count, size_t size)
+{
+    HOOK_ALLOC_ENTERED(thread_enter_birth_slow, 0, calloc, product(count, size), count, size);
+}
+
 EXPORT void *calloc(size_t count, size_t size)
 {
-    HOOK_ALLOC(calloc, product(count, size), count, size);
+    if (likely(gate.on == GATE_OPEN))
+        return calloc_open(count, size);
+    return thread_leaves_out_birth(&self, product(count, size)) ? calloc_left_out(count, size)
+                                                                : calloc_apart(count, size);
 }
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
@@ -246,16 +309,37 @@ static __attribute__((noinline)) void *resize_apart(struct thread *t, struct unw
     return thin.is_on ? resize_thinned(t, s, old, size, hook, entry) : resize_in_pause(t, old, size, hook);
 }
 
+#define HOOK_REALLOC_ENTERED(enter)                                                                                    \
+    struct thread *t = &self;                                                                                          \
+    struct unwind_state s;                                                                                             \
+    UNWIND_HERE(s);                                                                                                    \
+    NEED(realloc);                                                                                                     \
+    enum thread_entry entry = enter(t, s, size);                                                                       \
+    if (unlikely(entry != ENTERED))                                                                                    \
+        return entry == ENTER_NOT ? real.realloc(old, size) : resize_apart(t, s, old, size, WIRE_HOOK_realloc, entry); \
+    return resize(t, s, old, size, WIRE_HOOK_realloc)
+
+static __attribute__((noinline)) void *realloc_open(void *old, size_t size)
+{
+    HOOK_REALLOC_ENTERED(thread_enter_birth_open);
+}
+
+static __attribute__((noinline)) void *realloc_left_out(void *old, size_t size)
+{
+    HOOK_ALLOC_LEFT_OUT(realloc, !size, size, old, size);
+}
+
+static __attribute__((noinline)) void *realloc_apart(void *old, size_t size)
+{
+    HOOK_REALLOC_ENTERED(thread_enter_birth_slow);
+}
+
 EXPORT void *realloc(void *old, size_t size)
 {
-    struct thread *t = &self;
-    struct unwind_state s;
-    UNWIND_HERE(s);
-    NEED(realloc);
-    enum thread_entry entry = thread_enter_birth(t, s, size);
-    if (unlikely(entry != ENTERED))
-        return entry == ENTER_NOT ? real.realloc(old, size) : resize_apart(t, s, old, size, WIRE_HOOK_realloc, entry);
-    return resize(t, s, old, size, WIRE_HOOK_realloc);
+    if (likely(gate.on == GATE_OPEN))
+        return realloc_open(old, size);
+    return thread_leaves_out_death(&self, old) && thread_passes_birth(&self, size) ? realloc_left_out(old, size)
+                                                                                   : realloc_apart(old, size);
 }
 
 EXPORT void *reallocarray(void *old, size_t count, size_t size)
@@ -279,12 +363,12 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
 }
 
 /* The record comes before the real free: the address may be another thread's the instant after. free keeps errno. */
-#define HOOK_FREE(name, hook, call)                                                                                    \
+#define HOOK_FREE_ENTERED(enter, hook, call)                                                                           \
     struct thread *t = &self;                                                                                          \
     struct unwind_state s;                                                                                             \
     UNWIND_HERE(s);                                                                                                    \
     NEED(free);                                                                                                        \
-    enum thread_entry entry = p ? record_enter_death(t, s, p, hook) : ENTER_NOT;                                       \
+    enum thread_entry entry = p ? enter(t, s, p, hook) : ENTER_NOT;                                                    \
     if (unlikely(entry == ENTER_NOT)) {                                                                                \
         call;                                                                                                          \
         return;                                                                                                        \
@@ -294,9 +378,34 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size)
     call;                                                                                                              \
     thread_leave(t)
 
+#define HOOK_FREE(name, hook, call) HOOK_FREE_ENTERED(record_enter_death, hook, call)
+
+static __attribute__((noinline)) void free_open(void *p)
+{
+    HOOK_FREE_ENTERED(record_enter_death_open, WIRE_HOOK_free, real.free(p));
+}
+
+static __attribute__((noinline)) void free_left_out(void *p)
+{
+    struct thread *t = &self;
+    thread_enter_thinned(t, callers_sp(__builtin_frame_address(0)));
+    real.free(p);
+    thread_leave_thinned(t);
+}
+
+static __attribute__((noinline)) void free_apart(void *p)
+{
+    HOOK_FREE_ENTERED(record_free_enter, WIRE_HOOK_free, real.free(p));
+}
+
 EXPORT void free(void *p)
 {
-    HOOK_FREE(free, WIRE_HOOK_free, real.free(p));
+    if (likely(gate.on == GATE_OPEN))
+        free_open(p);
+    else if (thread_leaves_out_death(&self, p))
+        free_left_out(p);
+    else
+        free_apart(p);
 }
 
 /* Gone from glibc since 2.26; programs older than that still call it. */

@@ -17,7 +17,17 @@ record_enter_death(struct thread *t, struct unwind_state s, const void *p, unsig
 {
     if (thread_enter_fast(t, s))
         return ENTERED;
-    return thread_leaves_out_death(t, s, p) ? ENTERED_LEFT_OUT : record_free_enter(t, s, p, hook);
+    if (!thread_leaves_out_death(t, p))
+        return record_free_enter(t, s, p, hook);
+    thread_enter_thinned(t, s.sp);
+    return ENTERED_LEFT_OUT;
+}
+
+/* The same where the gate is open. */
+static inline __attribute__((always_inline)) enum thread_entry
+record_enter_death_open(struct thread *t, struct unwind_state s, const void *p, unsigned hook)
+{
+    return thread_enter_open(t, s) ? ENTERED : record_free_enter(t, s, p, hook);
 }
 
 /* The end of a block with a stack that is known anyway; stamp: from record_begin, with room for 3 words. */

@@ -52,14 +52,20 @@ int thread_enter_inside(struct thread *t) HIDDEN;
 /* Enters a hook: 1 when its call is to be recorded; then thread_leave must follow. 0: call the real function only. */
 int thread_enter_slow(struct thread *t, struct unwind_state s) HIDDEN;
 
-static inline __attribute__((always_inline)) int thread_enter_fast(struct thread *t, struct unwind_state s)
+/* Where the gate is open. */
+static inline __attribute__((always_inline)) int thread_enter_open(struct thread *t, struct unwind_state s)
 {
-    if (unlikely(!(gate.on == GATE_OPEN && t->depth == 0 && t->ring)))
+    if (unlikely(!(t->depth == 0 && t->ring)))
         return 0;
     t->depth = 1;
     t->outer_sp = s.sp;
     barrier();
     return 1;
+}
+
+static inline __attribute__((always_inline)) int thread_enter_fast(struct thread *t, struct unwind_state s)
+{
+    return likely(gate.on == GATE_OPEN) && thread_enter_open(t, s);
 }
 
 static inline __attribute__((always_inline)) int thread_enter(struct thread *t, struct unwind_state s)
@@ -78,15 +84,8 @@ enum thread_entry {
 enum thread_entry thread_enter_birth_slow(struct thread *t, struct unwind_state s, uint64_t size_bytes) HIDDEN;
 enum thread_entry thread_enter_death_slow(struct thread *t, struct unwind_state s, const void *p) HIDDEN;
 
-/* Of a thinned recording, what most of its births and deaths are: 1: left out. */
-static inline __attribute__((always_inline)) int thread_enter_thinned(struct thread *t, struct unwind_state s)
-{
-    t->depth = 1;
-    t->outer_sp = s.sp;
-    barrier();
-    return 1;
-}
-
+/* Of a thinned recording, what most of its births and deaths are: left out. Then thread_enter_thinned is all that
+ * there is to enter. */
 static inline __attribute__((always_inline)) int thread_is_thinned(void)
 {
     barrier(); /* gate.on is compared where it lies before this, and read here */
@@ -94,31 +93,37 @@ static inline __attribute__((always_inline)) int thread_is_thinned(void)
     return on >= GATE_THINNED && !(on == GATE_THINNED_WATCHED && python_is_ending());
 }
 
-static inline __attribute__((always_inline)) int thread_passes_birth(struct thread *t, struct unwind_state s,
-                                                                     uint64_t size_bytes)
+static inline __attribute__((always_inline)) int thread_passes_birth(struct thread *t, uint64_t size_bytes)
 {
-    if (!(t->depth == 0 && size_bytes < t->thin_left && size_bytes - thin.least_bytes < thin.span_bytes))
+    if (!(size_bytes < t->thin_left && size_bytes - thin.least_bytes < thin.span_bytes))
         return 0;
     t->thin_left -= size_bytes;
-    return thread_enter_thinned(t, s);
+    return 1;
 }
 
-static inline __attribute__((always_inline)) int thread_passes_death(struct thread *t, struct unwind_state s,
-                                                                     const void *p)
+static inline __attribute__((always_inline)) int thread_leaves_out_birth(struct thread *t, uint64_t size_bytes)
 {
-    return t->depth == 0 && !chosen_maybe(&thin.chosen, p) && thread_enter_thinned(t, s);
+    return thread_is_thinned() && t->depth == 0 && thread_passes_birth(t, size_bytes);
 }
 
-static inline __attribute__((always_inline)) int thread_leaves_out_birth(struct thread *t, struct unwind_state s,
-                                                                         uint64_t size_bytes)
+static inline __attribute__((always_inline)) int thread_leaves_out_death(const struct thread *t, const void *p)
 {
-    return thread_is_thinned() && thread_passes_birth(t, s, size_bytes);
+    return thread_is_thinned() && t->depth == 0 && !chosen_maybe(&thin.chosen, p);
 }
 
-static inline __attribute__((always_inline)) int thread_leaves_out_death(struct thread *t, struct unwind_state s,
-                                                                         const void *p)
+/* sp: of the hook's caller, as in struct unwind_state. */
+static inline __attribute__((always_inline)) void thread_enter_thinned(struct thread *t, uint64_t sp)
 {
-    return thread_is_thinned() && thread_passes_death(t, s, p);
+    t->depth = 1;
+    t->outer_sp = sp;
+    barrier();
+}
+
+/* thread_leave, of a hook that was entered so: none was under way before. */
+static inline __attribute__((always_inline)) void thread_leave_thinned(struct thread *t)
+{
+    barrier();
+    t->depth = 0;
 }
 
 static inline __attribute__((always_inline)) enum thread_entry
@@ -126,7 +131,16 @@ thread_enter_birth(struct thread *t, struct unwind_state s, uint64_t size_bytes)
 {
     if (thread_enter_fast(t, s))
         return ENTERED;
-    return thread_leaves_out_birth(t, s, size_bytes) ? ENTERED_LEFT_OUT : thread_enter_birth_slow(t, s, size_bytes);
+    if (!thread_leaves_out_birth(t, size_bytes))
+        return thread_enter_birth_slow(t, s, size_bytes);
+    thread_enter_thinned(t, s.sp);
+    return ENTERED_LEFT_OUT;
+}
+
+static inline __attribute__((always_inline)) enum thread_entry
+thread_enter_birth_open(struct thread *t, struct unwind_state s, uint64_t size_bytes)
+{
+    return thread_enter_open(t, s) ? ENTERED : thread_enter_birth_slow(t, s, size_bytes);
 }
 
 static inline __attribute__((always_inline)) void thread_leave(struct thread *t)

@@ -168,6 +168,13 @@ record_ok "$PROGRAMS/maps"
 equal 'mappings are recorded whole' "$maps" \
     "$(sql "SELECT group_concat(alloc_count || ' ' || alloc_bytes || ' ' || free_count) FROM total WHERE kind = 'map'")"
 
+echo '--sample: small blocks that fail are recorded whole'
+RUN_OPTIONS='--sample 4G --sample-seed 1'
+record "$PROGRAMS/oom" small
+equal 'exit status' 0 $status
+equal 'failed' '1000000|1000000|1000000' "$(value "SELECT group_concat(o.size_bytes, '|') FROM oom o
+    JOIN v_stack s USING(stack_id) WHERE s.function = 'fails_small'")"
+
 echo 'what cannot be asked for'
 for options in '--sample 0' '--sample 5G' '--sample x' '--min-size x' '--sample-seed 3' '--sample 1K --max-events 5'; do
     # shellcheck disable=SC2086 # words

@@ -1,8 +1,10 @@
-/* Requests that cannot be met: 5 in `fails`, each with errno ENOMEM as without a profiler; then 10 that can. */
+/* Requests that cannot be met: 5 in `fails`, each with errno ENOMEM as without a profiler; then 10 that can. With an
+ * argument: 3 small ones in `fails_small`, as the process may have no more addresses. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 static volatile size_t huge = PTRDIFF_MAX;
 static __attribute__((noinline)) int fails(void)
@@ -32,8 +34,23 @@ static __attribute__((noinline)) int refused(void)
     return good == 3;
 }
 
-int main(void)
+static __attribute__((noinline)) int fails_small(void)
 {
+    int good = 0;
+    void *p = malloc(16);
+    good += setrlimit(RLIMIT_AS, &(struct rlimit){0, RLIM_INFINITY}) == 0;
+    errno = 0, good += !malloc(1000000) && errno == ENOMEM;
+    errno = 0, good += !calloc(1000, 1000) && errno == ENOMEM;
+    errno = 0, good += !realloc(p, 1000000) && errno == ENOMEM;
+    free(p);
+    return good == 4;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        return !fails_small();
     if (!refused())
         return 2;
     if (!fails())

@@ -7,7 +7,8 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 work=$(realpath "${BUILD:-build}")/fuzz
-export FUZZ_DATABASE="$work/seed.db:$work/seed-thinned.db:$work/seed-told.db"
+FUZZ_DATABASE=$(cat "$work/seeds")
+export FUZZ_DATABASE
 names=${FUZZ_NAMES:-$(find "$work/build/fuzz" -name 'fuzz_*' -type f -executable | sed 's/.*fuzz_//' | sort)}
 for name in $names; do
     program=$work/build/fuzz/fuzz_$name

@@ -16,6 +16,7 @@ command -v clang >/dev/null || { echo "fuzz: clang is not installed" >&2; exit 7
 mkdir -p "$work"
 make -s CC=clang CFLAGS='-fsanitize=fuzzer-no-link' SANITIZE=address,undefined OPT=-O1 BUILD="$work/build" fuzz-programs
 FUZZ_DATABASE=$(MEMPROF="$BUILD/memprof" BUILD="$BUILD" sh tests/fuzz/seeds.sh "$work")
+echo "$FUZZ_DATABASE" >"$work/seeds"
 export FUZZ_DATABASE ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 
 # seeds: real chunks, real programs

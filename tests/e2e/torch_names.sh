@@ -2,7 +2,8 @@
 # views of views and of other types, gradients and what an optimizer keeps.
 python=/usr/bin/python3
 has_modules "$python" torch || skip "no torch for $python"
-"$MEMPROF" run -q -o out.db --torch-names --python-module "$python" "$ROOT/tests/programs/torch_names.py" ledger.json
+"$MEMPROF" run -q -o out.db --paused --torch-names --python-module "$python" "$ROOT/tests/programs/torch_names.py" \
+    ledger.json
 "$MEMPROF" report out.db --names --top 0 --json >names.json
 "$python" - ledger.json out.db names.json <<'END'
 import json, sqlite3, sys
@@ -51,7 +52,8 @@ lacks "views of all of a buffer" advise.txt 'Views keep a block'
 
 # Each part of the module is a range while it runs: what a Linear of 64 x 64 makes of 32 rows is all that it makes.
 equal "ranges" "Net 5,embed 5,hidden 5,out 5" "$(sqlite3 out.db "SELECT name || ' ' || count(*) FROM mark WHERE
-    coalesce(domain, '') <> 'pytorch' AND name NOT LIKE 'aten.%' GROUP BY name ORDER BY name" | paste -sd,)"
+    coalesce(domain, '') NOT IN ('pytorch', 'pause') AND name NOT LIKE 'aten.%' GROUP BY name ORDER BY name" |
+    paste -sd,)"
 equal "tensors of a part" "5 of $((32 * 64 * 4))" "$("$MEMPROF" sql --csv out.db "SELECT count(*), min(size_bytes) FROM
     v_event e JOIN mark m ON m.name = 'hidden' AND e.time_ns BETWEEN m.start_ns AND m.end_ns WHERE e.op = 'alloc' AND
     e.hook = 'posix_memalign'" | tail -1 | sed 's/,/ of /')"
@@ -70,3 +72,8 @@ equal "what one makes" "1 of $((32 * 64 * 4))" "$("$MEMPROF" sql --csv out.db "S
 equal "running numbers" "#1 #2 #3" "$(grep -o 'aten.addmm.default#[0-9]*' every.txt | grep -o '#.*' | paste -sd' ')"
 "$MEMPROF" lines out.db --during 'aten.addmm.default#3' >lines.txt
 contains "one of them" lines.txt "Window: aten.addmm.default, #3 of 3"
+
+# operators are those of the stacks, whichever functions are skipped
+"$MEMPROF" report out.db --by op --csv >whole
+contains "phases" whole ,forward,
+"$MEMPROF" report out.db --by op --csv --skip Net.forward | cmp - whole || fail "operators with --skip"

@@ -7,6 +7,7 @@ import torch
 
 import memprof
 
+memprof.resume()  # --paused: what the import takes is of no interest here, and most of a recording
 ledger = {}
 
 

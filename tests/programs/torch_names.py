@@ -8,6 +8,8 @@ import torch
 
 import memprof.torch
 
+memprof.resume()  # --paused: what the import takes is of no interest here, and most of a recording
+
 
 class Net(torch.nn.Module):
     def __init__(self):

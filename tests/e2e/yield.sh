@@ -98,8 +98,10 @@ equal 'active all the time' $((30 * MIB)) "$(column cuda:0 all end_active_bytes)
 "$MEMPROF" report out.db --during 'memprof:yielded' >during.txt
 contains 'a window' during.txt 'yielded'
 # A look while it was away, as a real driver has its bytes on the process's own pages then. The simulated one always has
-# them there, and its highest memory is that of the copies that the program checks.
-sqlite3 out.db 'UPDATE resident_scan SET present_bytes = 40000000 WHERE is_peak'
+# them there, and its highest memory is that of the copies that the program checks: the last look's rows are made it.
+sqlite3 out.db "UPDATE resident_scan SET is_peak = scan_id = (SELECT max(scan_id) FROM resident_scan),
+    present_bytes = 40000000; INSERT OR REPLACE INTO resident_rest(scan_id, what, resident_bytes, shared_bytes,
+    huge_bytes, swapped_bytes) SELECT max(scan_id), 'anonymous', 31457280, 0, 0, 0 FROM resident_scan"
 "$MEMPROF" report out.db >away.txt
 contains 'before' away.txt "was not tracked, most of it other anonymous memory, such as threads' stacks ("
 sqlite3 out.db "UPDATE resident_scan SET time_ns = (SELECT start_ns + 1 FROM mark WHERE name = 'yielded') WHERE is_peak"

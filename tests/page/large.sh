@@ -10,7 +10,7 @@ unit=$(read_events)
 took=$(cpu_ms "$MEMPROF" report out.db --html=page.html) || fail "no page"
 at_most "milliseconds of processor time to write the page" $((unit * 10)) "$took"
 export READY_MS=$((unit * 3 / 2))
-check_page large --limits --hands
+check_written_page large --limits --hands
 # windows of three fifths of the run (docs/windows.md); before these were computed from sums: 3.2, 1.5 times what
 # reading all events takes
 from=$(value "SELECT value / 5 FROM meta WHERE key = 'duration_ns'")
@@ -25,4 +25,4 @@ synthetic 3000000 100000
 [ -z "${PAGE_ALLOCATIONS:-}" ] || unit=$((unit * 5000000 / PAGE_ALLOCATIONS))
 took=$(cpu_ms "$MEMPROF" report out.db --html=page.html) || fail "no page"
 at_most "milliseconds of processor time to write the page of 100,000 stacks" $((unit * 10)) "$took"
-check_page stacks --basic --hostile --says "stacks are folded"
+check_written_page stacks --basic --hostile --says "stacks are folded"

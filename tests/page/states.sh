@@ -2,22 +2,23 @@
 . "$ROOT/tests/page/page.inc"
 
 RUN_OPTIONS=--aggregate
-record "$PROGRAMS/many" 300000
+record "$PROGRAMS/many" 100000
 check_page aggregate --basic --says "No events are kept in the file"
 
-RUN_OPTIONS='--max-events 150000'
-record "$PROGRAMS/many" 300000
+RUN_OPTIONS='--max-events 50000'
+record "$PROGRAMS/many" 100000
 check_page last-events
 
 RUN_OPTIONS=
 record sh -c "'$PROGRAMS/many' 100000000 & sleep 0.6; kill -9 \$!; wait" || true
 check_page killed --basic
 
-record "$PROGRAMS/many" 300000
+record "$PROGRAMS/many" 100000
 sqlite3 out.db \
     "UPDATE event_chunk SET data = x'00', site_delta = x'00' WHERE chunk_id = (SELECT max(chunk_id) / 2 FROM
         event_chunk)"
 check_page damaged --hands --says "could not be read"
+record "$PROGRAMS/many" 16000
 sqlite3 out.db \
     "UPDATE stack SET parent_id = stack_id; UPDATE frame SET line = -5, file_id = 99999999; UPDATE timeline SET
         width_ns = 0;

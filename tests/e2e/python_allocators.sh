@@ -2,7 +2,7 @@
 # the variable itself is set.
 need python3
 sh "$ROOT/tests/bench/inputs.sh" "$BUILD/inputs-small" 20
-eval "$(command_of "$BUILD/inputs-small/run-python3" | sed '/^export/d')"
+eval "$(command_of_python | sed '/^export/d')"
 unset PYTHONMALLOC
 export PYTHONHASHSEED=0
 record_ok "$@"

@@ -17,8 +17,8 @@ static void ending(void)
 static void *work(void *is_detached)
 {
     kept = malloc(100000);
-    for (; is_detached; usleep(1000))
-        ;
+    while (is_detached)
+        pause();
     return NULL;
 }
 

@@ -165,7 +165,7 @@ void heap_ranges_tell(struct thread *t, uint64_t mapped_bytes, uint64_t second, 
     if (__atomic_exchange_n(&heap.busy, 1, __ATOMIC_ACQUIRE))
         return;
     if (!heap.start)
-        heap.start = self_stat(SELF_STAT_START_BRK);
+        heap.start = self_stat(SELF_STAT_START_BRK, heap.text, sizeof heap.text);
     look_at_break();
     look_at_arenas(is_last);
     if (mapped_bytes != HEAP_MAPPED_SAME)

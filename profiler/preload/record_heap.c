@@ -109,7 +109,8 @@ void record_heap_sample(struct thread *t)
 
 static int is_alone(void)
 {
-    return __libc_single_threaded || self_stat(SELF_STAT_THREADS) == 1;
+    char text[512];
+    return __libc_single_threaded || (!process_is_filtered() && self_stat(SELF_STAT_THREADS, text, sizeof text) == 1);
 }
 
 /* Other threads go on with what destructors have left of the program, and each wait makes that longer: they are not to

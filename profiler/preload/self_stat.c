@@ -4,11 +4,10 @@
 
 #include <fcntl.h>
 
-uint64_t self_stat(unsigned place)
+uint64_t self_stat(unsigned place, char *text, size_t size_bytes)
 {
-    char text[1024];
     int fd = sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    long n = fd < 0 ? 0 : sys_read(fd, text, sizeof text), i = n;
+    long n = fd < 0 ? 0 : sys_read(fd, text, size_bytes), i = n;
     if (fd >= 0)
         sys_close(fd);
     while (i > 0 && text[i - 1] != ')') /* of the name, which may hold anything */

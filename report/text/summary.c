@@ -1,6 +1,7 @@
 #include "summary.h"
 
 #include "../../common/db.h"
+#include "../../common/module_kind.h"
 #include "../../common/units.h"
 #include "../../common/wrap.h"
 #include "../findings/advice.h"
@@ -572,7 +573,7 @@ static void print_leaks_hint(const struct summary *s, const char *head, const ch
     buf_free(&name);
 }
 
-/* <module>, <lambda>, <listcomp> */
+/* <module>, <lambda>, <listcomp>: their file is offered, if it is the program's. */
 static int is_in_every_file(const char *name)
 {
     return *name == '<' && strchr(name, '>') == name + strlen(name) - 1;
@@ -601,10 +602,12 @@ static void print_hints(const struct summary *s)
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     } else if (s->hint.plain_name && is_in_every_file(s->hint.plain_name)) {
-        buf_printf(&line, "%smemprof lines%s --file ", head, name);
-        buf_shell(&line, text_basename(s->hint.file));
-        table_line(s->out, TABLE_DIM, buf_text(&line));
-        head = "      ";
+        if (!module_is_python_library(s->hint.file)) {
+            buf_printf(&line, "%smemprof lines%s --file ", head, name);
+            buf_shell(&line, text_basename(s->hint.file));
+            table_line(s->out, TABLE_DIM, buf_text(&line));
+            head = "      ";
+        }
     } else if (s->hint.plain_name && !text_is_endless(s->hint.plain_name)) {
         buf_printf(&line, "%smemprof lines%s --func ", head, name);
         buf_shell(&line, s->hint.plain_name);

@@ -1,15 +1,20 @@
 # A signal handler interrupts realloc and calls exit, longjmp, fork or _Fork there: no deadlock, and recording goes on,
 # in the child too.
 calls() { by_function counted | cut -d'|' -f1; }
+jumped=0
 for i in 1 2 3; do
     record timeout 20 "$PROGRAMS/interrupt" exit
     equal "exit: status" 3 $status
     equal "exit: state" complete "$(sql "SELECT value FROM meta WHERE key = 'state'")"
     record timeout 20 "$PROGRAMS/interrupt" jump
+    # who jumps out of glibc's realloc may leave its heap corrupt: 2 of 200 runs without memprof end so
+    [ $status != 134 ] || ! grep -q 'corrupted double-linked list' run.err || continue
+    jumped=$((jumped + 1))
     equal "longjmp: status" 0 $status
     equal "longjmp: calls after it" 1000 "$(calls)"
     balance
 done
+at_least "longjmp: runs" 1 $jumped
 # a child of a signal that came while a record was being stored is not recorded: that cannot come every time
 for how in fork _Fork; do
     both=0

@@ -24,7 +24,7 @@ def main():
     total = 0
     for i in range(1500):
         total += handle(i)
-        scratch = [x / 7 for x in range(3000)]
+        scratch = [x / 7 for x in range(300)]
     return total
 
 

@@ -83,8 +83,8 @@ void window_fill(struct window *w, struct replay *replay)
 
 int window_lacks(int stat)
 {
-    static const uint32_t replayed =
-        1u << STAT_temporary_bytes | 1u << STAT_active_peak_bytes | 1u << STAT_largest_bytes | 1u << STAT_lifetime_ns;
+    /* all that is counted, less what sums have and what a replay of the events has not either */
+    const uint32_t replayed = ((1u << STAT_COUNT) - 1) & ~(of_instants | of_events | 1u << STAT_reserved_peak_bytes);
     if (stat < 0)
         return 0;
     if (stat >= STAT_VALUE_COUNT)

@@ -5,8 +5,10 @@
 #include "../../common/units.h"
 #include "../findings/advice.h"
 #include "../findings/notes.h"
+#include "../print/command.h"
 #include "../print/listing.h"
 #include "../query/short_name.h"
+#include "../query/threads.h"
 #include "../text/stack.h"
 
 #include <math.h>
@@ -317,12 +319,29 @@ static void print_sum(const struct check_results *results, const struct report_o
     buf_free(&line);
 }
 
+/* A bound that was kept says nothing of them. */
+static void print_missing(sqlite3 *db, const struct check_options *o, const struct report_out *out)
+{
+    const int64_t missing = db_int(db, PROCESSES_NOT_RECORDED, 0);
+    struct buf line = BUF(1 << 16);
+    char text[UNITS_TEXT];
+    if (missing) {
+        buf_printf(&line, "! %s process%s not recorded, and in none of these numbers: 'memprof info",
+                   units_count(text, missing), missing == 1 ? " was" : "es were");
+        command_add_file(&line, o->file);
+        buf_puts(&line, "' says why");
+        table_prose(out, TABLE_PLAIN, buf_text(&line));
+    }
+    buf_free(&line);
+}
+
 static int print_text(sqlite3 *db, const struct check_walks *walks, const struct check_options *o,
                       const struct check_results *results, struct record *document, struct error *err)
 {
     const struct report_out *out = document->out;
     char *base = db_meta_text(db, "cwd");
     notes_print(db, out);
+    print_missing(db, o, out);
     advice_arenas_print(o->baseline ? o->baseline->db : NULL, db, out);
     int rc = list_results(walks, o, results, document, err);
     for (int i = 0; rc == 0 && i < results->count; i++) {
@@ -367,6 +386,7 @@ int check_print(sqlite3 *db, const struct check_options *options, const struct c
         record_member_int(&document, "kept", results->counts[CHECK_KEPT]);
         record_member_int(&document, "broken", results->counts[CHECK_BROKEN]);
         record_member_int(&document, "unknown", results->counts[CHECK_UNKNOWN]);
+        record_member_int(&document, "processes_not_recorded", db_int(db, PROCESSES_NOT_RECORDED, 0));
         record_member_text(&document, "failed", options->failed);
         record_member_text(&document, "killed", options->is_killed ? options->failed : NULL);
         rc = list_results(&walks, options, results, &document, err);

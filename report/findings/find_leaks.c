@@ -96,6 +96,12 @@ static void say_end(struct rules *r, struct finding *f, int64_t bytes)
     for (int i = 0; i < ENDINGS; i++)
         all += counts[i];
     f->next = ends[ending].next;
+    if (ending == ENDING_KILLED && all == 1 && !ending_is_killed(r->db)) {
+        f->title = "Live when a process was killed";
+        f->severity = FINDING_INFO;
+        finding_say(f, " live when a process of the program was killed");
+        return;
+    }
     if (ending != ENDING_RETURNED) {
         f->title = ends[ending].title;
         f->severity = FINDING_INFO;

@@ -311,7 +311,11 @@ int page_write_header(struct page *page, FILE *out)
     fact(&b, "Ended", text);
     int64_t processes = db_int(page->db, "SELECT count(DISTINCT first_id) FROM v_image", 0);
     int64_t threads = db_int(page->db, THREADS_SEEN, 0);
-    snprintf(text, sizeof text, "%s, %s %s", units_count(t1, processes), units_count(t2, threads),
+    int64_t missing = db_int(page->db, PROCESSES_NOT_RECORDED, 0);
+    char missing_text[UNITS_TEXT + 24] = "";
+    if (missing)
+        snprintf(missing_text, sizeof missing_text, " (%s not recorded)", units_count(t1, missing));
+    snprintf(text, sizeof text, "%s%s, %s %s", units_count(t1, processes), missing_text, units_count(t2, threads),
              threads == 1 ? "thread seen" : "threads seen");
     fact(&b, processes == 1 ? "Process" : "Processes", text);
     meta_fact(page, &b, "Directory", "cwd");

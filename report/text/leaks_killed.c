@@ -57,6 +57,6 @@ void leaks_say_all_killed(const struct leaks *l, struct buf *line)
     else if (all > 1)
         ending_killed_text(counts, line);
     else
-        buf_puts(line, "the program was killed");
+        buf_puts(line, ending_is_killed(l->db) ? "the program was killed" : "a process of it was killed");
     buf_puts(line, ", and in use: what grows over the run, not this, tells a leak.");
 }

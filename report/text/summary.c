@@ -155,7 +155,7 @@ static void print_head(const struct summary *s)
         buf_printf(&line, " on %s", host);
     buf_printf(&line, ", %s, ", units_ns(duration, db_meta_int(s->db, "duration_ns", 0) - part.start_ns));
     summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT first_id) FROM v_image", 0), "process", "processes");
-    int64_t missing = db_int(s->db, "SELECT count(*) FROM process WHERE not_recorded IS NOT NULL", 0);
+    int64_t missing = db_int(s->db, PROCESSES_NOT_RECORDED, 0);
     if (missing)
         buf_printf(&line, " (%s not recorded)", units_count(duration, missing));
     buf_puts(&line, ", ");

@@ -121,6 +121,13 @@ __attribute__((noinline)) static void keep(size_t mib)
 int main(int argc, char **argv)
 {
     const char *killed = argc > 1 ? argv[1] : "";
+    if (strcmp(killed, "only") == 0) { /* the child alone has anything */
+        if (fork() == 0) {
+            keep(6);
+            raise(SIGKILL);
+        }
+        return wait(NULL) < 0;
+    }
     keep(6);
     for (int i = 0; i < 2 && strcmp(killed, "workers") == 0; i++)
         if (fork() == 0) {
@@ -158,6 +165,10 @@ contains "its stack" leaks.txt "6.00 MiB in 1 block (host heap), live when proce
 contains "the other stack" leaks.txt "9.00 MiB in 1 block (host heap), allocated at"
 equal "a child" "Of this, 9.00 MiB in 1 block was live when 1 of 2 processes was killed 9|1" "$(of_family child)"
 equal "one alone" "All of it was live when the program was killed 6|1" "$(of_family alone)"
+equal "a child, where nobody else has anything" "All of it was live when a process of it was killed 6|1" \
+    "$(of_family only)"
+"$MEMPROF" report out.db >report.txt
+contains "the same in the report" report.txt "Live when a process was killed: 6.00 MiB in 1 block of host"
 equal "none" " 0|0" "$(of_family none)"
 # of a stack that several had, what the one had that was killed
 equal "workers" "Of this, 1.00 MiB in 1 block was live when 1 of 4 processes was killed 1|1" "$(of_family workers)"

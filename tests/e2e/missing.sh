@@ -40,6 +40,11 @@ if $CC -static small.c -o static 2>/dev/null; then
     contains "closing line" run.err "4 programs of its children could not be recorded: 'memprof info out.db' says why"
     "$MEMPROF" report out.db >report.txt
     contains "report" report.txt "(4 not recorded)"
+    "$MEMPROF" check out.db --max-peak 100M >check.txt
+    contains "what a kept bound says nothing of" check.txt \
+        "! 4 processes were not recorded, and in none of these numbers: 'memprof info' says why"
+    "$MEMPROF" report out.db --html=page.html >/dev/null
+    contains "the page" page.html "(4 not recorded), "
     equal "one count of processes" "$(sed -n 's/.* from [0-9]* of \([0-9]*\) processes .*/\1/p' run.err)" \
         "$(sed -n 's/.* \([0-9]*\) processes (4 not recorded).*/\1/p' report.txt)"
     "$MEMPROF" info out.db >info.txt

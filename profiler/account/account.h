@@ -54,8 +54,9 @@ struct account_counts {
     uint64_t replaced_most;   /* the largest of them, */
     uint32_t replaced_site;   /* and where it came from; 0: none */
     uint64_t live_blocks;
-    uint64_t missing_segments; /* segments without a row */
-    uint64_t names_left_out;   /* names without one */
+    uint64_t missing_segments;  /* segments without a row */
+    uint64_t names_left_out;    /* names without one, */
+    uint64_t unlisted_failures; /* allocations that failed and have none */
 };
 void account_counts(const struct account *a, struct account_counts *counts);
 

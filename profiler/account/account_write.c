@@ -236,6 +236,7 @@ void account_oom(struct account *a, const struct event *e)
     account_kind(d, e->kind);
     uint64_t size = e->size_bytes < INT64_MAX ? e->size_bytes : INT64_MAX;
     uint32_t site_id = e->stack_id ? site_find(&a->sites, e->stack_id, e->process_id, e->device, e->kind) : 0;
+    a->counts.unlisted_failures += a->oom_rows >= OOM_ROWS_MAX;
     sqlite3_stmt *s = a->oom_rows < OOM_ROWS_MAX ? store_statement(a->store, sql) : NULL;
     if (s) {
         a->oom_rows++;

@@ -142,7 +142,7 @@ struct loss {
     const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
-#define LOSSES 14
+#define LOSSES 15
 
 /* replaced: the caller's, of losses for as long as they are used. */
 static void list_losses(const struct facts *f, struct loss losses[LOSSES], char replaced[80])
@@ -185,6 +185,8 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
         {"names_left_out", "names and categories without a row: of a text that many blocks had, or past 65,536",
          f->counts.names_left_out, "name or category without a row: of a text that many blocks had, or past 65,536", 0,
          NULL},
+        {"unlisted_failures", "allocations that failed and are not listed: the first 10,000 are",
+         f->counts.unlisted_failures, "allocation that failed and is not listed: the first 10,000 are", 0, NULL},
         {"unlisted_segments", "segments that are not listed: each kind of a device lists its first 65,536",
          f->counts.missing_segments, "segment that is not listed: each kind of a device lists its first 65,536", 0,
          NULL},

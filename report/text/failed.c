@@ -1,6 +1,7 @@
 #include "failed.h"
 
 #include "../../common/db.h"
+#include "../../common/units.h"
 #include "../findings/failure.h"
 #include "../print/command.h"
 #include "../print/listing.h"
@@ -50,6 +51,18 @@ static void print_handled(sqlite3 *db, const struct report_options *o, const str
     sqlite3_finalize(s);
 }
 
+/* No number above has them. */
+static void print_unlisted(sqlite3 *db, const struct report_out *out)
+{
+    const int64_t count = db_int(db, "SELECT sum(value) FROM counter WHERE name = 'unlisted_failures'", 0);
+    char number[UNITS_TEXT], text[UNITS_TEXT + 96];
+    if (count <= 0)
+        return;
+    snprintf(text, sizeof text, "%s more allocation%s failed after these, which the file has no rows of.",
+             units_count(number, count), count == 1 ? "" : "s");
+    table_prose(out, TABLE_DIM, text);
+}
+
 int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, struct record *document,
                 struct error *err)
 {
@@ -96,7 +109,9 @@ int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, st
     }
     listing_close(l);
     sqlite3_finalize(s);
-    if (out->format == REPORT_TEXT)
+    if (out->format == REPORT_TEXT) {
         print_handled(db, o, out);
+        print_unlisted(db, out);
+    }
     return rc;
 }

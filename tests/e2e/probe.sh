@@ -95,3 +95,21 @@ sound
 "$MEMPROF" report out.db >text
 contains "the finding under a limit" text "* Out of memory: At "
 contains "its limit" text " in use under the limit of 2.86 GiB of address space (setrlimit)."
+
+# more failures than are listed
+cat >often.c <<'END'
+#include <stdlib.h>
+int main(void)
+{
+    int failed = 0;
+    for (int i = 0; i < 10007; i++) {
+        void *volatile p = malloc((size_t)1 << 46);
+        failed += !p;
+    }
+    return failed != 10007;
+}
+END
+"$CC" -g -fno-builtin -o often often.c
+record_ok ./often
+"$MEMPROF" report >report.txt
+contains "what is not listed" report.txt "7 more allocations failed after these, which the file has no rows of."

@@ -2,7 +2,8 @@
 # attached to again.
 need python3 readelf strace
 . "$ROOT/tests/e2e/attach.inc"
-# find_first: which call of ptrace lets the target's thread run our code; it takes fewer where the library is in it already
+# find_first: which call of ptrace lets the target's thread run our code; there are fewer before it where the library is
+# in it already
 find_first() {
     strace -f -e trace=ptrace -o steps "$MEMPROF" attach "$target" -q -o step.db 2>step.err &
     one=$!

@@ -181,7 +181,10 @@ class Check(Hands):
         expect("the switch brings frames in", len(drawn()) >= len(shown) and (not every or bool(library.intersection(drawn())) or not library), (len(shown), len(drawn())))
         equal("and changes no sum", value, b.js("return flame.root.value"))
         b.click("#flame-libraries")
-        b.drawn()
+        for _ in range(100):  # it is drawn when the browser has time for it
+            if drawn() == shown:
+                break
+            b.drawn()
         equal("as before without them", shown, drawn())
         expect("it is as high as its stacks", b.js("const w = document.querySelector('.flame-wrap'); return w.scrollHeight <= w.clientHeight && Math.max(...flame.boxes.map((x) => x.row + 1)) * 20 <= w.clientHeight"))
         keys = b.js("return [...document.querySelectorAll('#flame-legend .key')].map((k) => k.style.background.slice(6, -1))")

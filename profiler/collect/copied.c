@@ -3,10 +3,8 @@
 #include "../account/resident.h"
 #include "clock.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define APART       64u /* faults are asked for so many times apart what that costs */
 #define FOUND_SHARE 8u  /* of what a process may have copied, when a look finds it */
@@ -16,14 +14,9 @@
 /* Minor faults of all of its threads; 0: not to be had. */
 static uint64_t read_faults(const struct process *p)
 {
-    char path[64], text[1024];
+    char text[1024];
     unsigned long long faults;
-    snprintf(path, sizeof path, "/proc/%d/stat", p->outer_pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = 0;
+    process_text(p, "stat", text, sizeof text);
     const char *name_end = strrchr(text, ')');
     return name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %llu", &faults) == 1 ? faults : 0;
 }

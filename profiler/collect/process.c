@@ -228,18 +228,24 @@ struct process *processes_of_slot(struct processes *ps, uint32_t slot, int pid)
     return p && p->pid == pid ? p : NULL;
 }
 
+void process_text(const struct process *p, const char *name, char *text, size_t size_bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", p->outer_pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size_bytes - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+}
+
 /* From a line of /proc/PID/status; a file of its own is open while it is needed only: it is read where the statm, which
  * costs a tenth, says something new. */
 static uint64_t read_peak_rss(const struct processes *ps, const struct process *p)
 {
-    char path[64], text[4096 + 1];
+    char text[4096 + 1];
     unsigned long long kib;
-    snprintf(path, sizeof path, "/proc/%d/status", p->outer_pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = 0;
+    process_text(p, "status", text, sizeof text);
     if (strstr(text, "\nSeccomp:\t2"))
         __atomic_store_n(&ps->session->procs[p->slot].is_filtered, 1, __ATOMIC_RELAXED);
     const char *line = strstr(text, "\nVmHWM:");

@@ -200,6 +200,8 @@ static inline int process_is_first(const struct processes *ps, const struct proc
 {
     return p->pid == ps->first_pid && p->pid_namespace == ps->pid_namespace;
 }
+/* What the file of that name in its directory of /proc begins with, as text; empty: not to be had. */
+void process_text(const struct process *p, const char *name, char *text, size_t size_bytes);
 /* How many live on when the program has ended, and one of them. What has ended, and lacks its last events only as the
  * collector is late, does not. */
 unsigned processes_that_outlive(const struct processes *ps, const struct process **one);

@@ -303,6 +303,8 @@ soak: all bench-programs ## a rotated recording for SECONDS_MOST (3600) or EVENT
 	sh tests/bench/soak.sh '$(abspath $(BUILD))/memprof' '$(abspath $(BUILD))'
 bench-gate: all bench-programs ## is this tree slower than BASE (HEAD)?
 	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/gate.sh
+bench-same: all bench-programs ## do recordings of nine programs say the same as those by BASE (HEAD)?
+	BUILD='$(BUILD)' CC='$(CC)' sh tests/bench/same.sh
 
 check-diff-pairs: all ## do the rows of diff add up, over twenty pairs of real programs? (minutes)
 	BUILD='$(BUILD)' sh tests/bench/diff_pairs.sh
@@ -366,5 +368,5 @@ clean: ## remove what was built
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
-        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate soak check-diff-pairs check-diff-leak check-fleet check-sample install uninstall dist deb check-deb help clean FORCE
+        $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate bench-same soak check-diff-pairs check-diff-leak check-fleet check-sample install uninstall dist deb check-deb help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

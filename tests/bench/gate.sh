@@ -12,40 +12,9 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=$(realpath "${BUILD:-$root/build}")
 rounds=${ROUNDS:-9} percent=${PERCENT:-25} limit=${LIMIT:-5}
-bench=$BUILD/bench
-measure=$bench/measure
-inputs=$bench/inputs-$percent
-dir=$bench/gate
 [ "$rounds" -ge 6 ] || { echo "gate: ROUNDS=$rounds says nothing with 95 % confidence; at least 6" >&2; exit 2; }
-base=$(git -C "$root" rev-parse --verify --quiet "${BASE:-HEAD}^{commit}") || {
-    echo "gate: no commit '${BASE:-HEAD}'; set BASE" >&2
-    exit 2
-}
-sh "$root/tests/bench/inputs.sh" "$inputs" "$percent"
-
-tree=$dir/$base
-if [ ! -x "$tree/build/memprof" ]; then
-    rm -rf "$tree"
-    mkdir -p "$tree"
-    git -C "$root" archive "$base" | tar -x -C "$tree"
-    echo "gate: building $(git -C "$root" log -1 --format='%h %s' "$base")" >&2
-    env -u MAKEFLAGS -u MAKELEVEL -u BUILD make -s -C "$tree" -j "$(nproc)" all >"$dir/build.log" 2>&1 || {
-        tail -n 20 "$dir/build.log" >&2
-        exit 1
-    }
-fi
-
-has_torch() { /usr/bin/python3 -c 'import torch' 2>/dev/null; }
-command_line() { # sets "$@" by eval
-    case $1 in
-    micro16) echo "set -- '$bench/micro' 1 2000000 16 200" ;;
-    threads2) echo "set -- '$bench/micro' 2 2000000 16 200" ;;
-    import-torch) echo "set -- /usr/bin/python3 -c 'import torch'" ;;
-    # small tensors, so that the time is that of dispatch and of what it allocates: 4,400 blocks a step
-    train) echo "set -- /usr/bin/python3 '$root/samples/train.py' --steps 200 --batch 1 --length 8 --width 16" ;;
-    *) sed '1d; s/^exec /set -- /' "$inputs/run-$1" ;;
-    esac
-}
+. "$root/tests/bench/base.inc"
+measure=$bench/measure
 seconds() { # of $dir/err: the nth line of measure as "wall processor"
     sed -n 's/^measure: wall=\([0-9.]*\) user=\([0-9.]*\) sys=\([0-9.]*\) .*/\1 \2 \3/p' "$dir/err" |
         awk -v n="$1" 'NR == n { print $1, $2 + $3 }'

@@ -17,6 +17,8 @@ struct blocks { /* all zero: empty */
     uint64_t mask, count;
 };
 
+/* Has the place where it would be fetched while other work is done. */
+void blocks_foresee(const struct blocks *b, uint64_t address, uint32_t space);
 /* Of blocks at one address (not 0) that differ in space several may live. */
 void blocks_put(struct blocks *b, const struct chunk_event *birth, uint32_t space);
 /* Takes a block out; 0 when it is not there. */

@@ -5,10 +5,12 @@
 #include "../../common/search.h"
 
 #include "inherited.h"
+#include "live_sites.h"
 #include "merged.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 void instant_at(struct instant *at, int64_t time_ns)
 {
@@ -43,11 +45,16 @@ int instant_peak(sqlite3 *db, struct instant *at, struct error *err)
     return 0;
 }
 
+enum { AHEAD = 16 }; /* events whose places in the table are fetched before their turn */
+
 struct reading {
     const struct instant *at;
     struct blocks *blocks;
     struct inherited *inherited; /* NULL: not asked for, or nothing is */
     int64_t *teardown_ns;        /* by process_id; 0: none */
+    uint8_t *is_live_site;       /* of site_count (live_sites.h); NULL: not known */
+    size_t site_count;
+    uint8_t is_idle[CHUNK_EVENTS]; /* of a chunk's events: it changes nothing */
 };
 
 /* What was live as the interpreter began to take its process down is live to the end. */
@@ -68,14 +75,24 @@ static int load_teardowns(sqlite3 *db, struct reading *r, struct error *err)
     return rc;
 }
 
-static void replay(struct reading *r, const struct chunk_event *e, int64_t number)
+/* Whether it is about what may live at the instant, and before it. */
+static int is_asked(const struct reading *r, const struct chunk_event *e, int64_t number)
 {
     const struct instant *at = r->at;
-    if (number >= at->end_event[e->device] || (int64_t)e->time_ns > at->end_ns[e->device] ||
-        (e->device == 0 && e->kind == KIND_map) || !e->address || is_torn_down(r, e))
-        return;
-    /* a device too: each ends at an instant of its own, and others reuse its addresses after that */
-    uint32_t space = (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
+    return number < at->end_event[e->device] && (int64_t)e->time_ns <= at->end_ns[e->device] &&
+           (e->device != 0 || e->kind != KIND_map) && e->address &&
+           (!r->is_live_site || e->site_id >= r->site_count || r->is_live_site[e->site_id]) && !is_torn_down(r, e);
+}
+
+/* a device too: each ends at an instant of its own, and others reuse its addresses after that */
+static uint32_t space_of(const struct chunk_event *e)
+{
+    return (uint32_t)e->process_id << 16 | (uint32_t)e->device << 8 | e->kind;
+}
+
+static void replay(struct reading *r, const struct chunk_event *e)
+{
+    uint32_t space = space_of(e);
     struct block block;
     if (chunk_op_is_birth(e->op))
         blocks_put(r->blocks, e, space);
@@ -85,13 +102,55 @@ static void replay(struct reading *r, const struct chunk_event *e, int64_t numbe
         inherited_freed(r->inherited, e);
 }
 
+/* What comes and goes in one chunk is not live behind it: most blocks of most programs, whose events need no look at
+ * the others. Forked children may have inherited such a block. */
+static void find_pairs(struct reading *r, const struct chunk_event *events, long count, int64_t first)
+{
+    memset(r->is_idle, 0, sizeof r->is_idle);
+    for (long i = 0; i < count && !r->inherited; i++) {
+        const struct chunk_event *e = &events[i], *birth = &events[e->match];
+        if (e->match && e->match < i && chunk_op_is_death(e->op) && chunk_op_is_birth(birth->op) &&
+            birth->address == e->address && space_of(birth) == space_of(e) && is_asked(r, e, first + i))
+            r->is_idle[i] = r->is_idle[e->match] = 1;
+    }
+}
+
+static void replay_chunk(struct reading *r, const struct chunk_event *events, long count, int64_t first)
+{
+    find_pairs(r, events, count, first);
+    for (long i = 0, ahead = 0; i < count; i++) {
+        for (; ahead < count && ahead < i + AHEAD; ahead++) {
+            if (r->is_idle[ahead])
+                continue;
+            r->is_idle[ahead] = !is_asked(r, &events[ahead], first + ahead);
+            if (!r->is_idle[ahead])
+                blocks_foresee(r->blocks, events[ahead].address, space_of(&events[ahead]));
+        }
+        if (!r->is_idle[i])
+            replay(r, &events[i]);
+    }
+}
+
+/* Of all devices: no event after it is asked for. */
+static int64_t last_ns(const struct instant *at)
+{
+    int64_t last = at->end_ns[0];
+    for (unsigned i = 1; i < INSTANT_DEVICES; i++)
+        last = at->end_ns[i] > last ? at->end_ns[i] : last;
+    return last;
+}
+
 static int read_events(sqlite3 *db, const char *what, struct reading *r, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int64_t next = 0;
-    int rc = db_prepare(db, "SELECT first_event, data FROM event_chunk ORDER BY chunk_id", &s, err);
+    int rc = db_prepare(db,
+                        "SELECT first_event, data FROM event_chunk WHERE first_ns <= ?1 OR first_event = 0 "
+                        "ORDER BY chunk_id",
+                        &s, err);
     if (rc)
         return rc;
+    sqlite3_bind_int64(s, 1, last_ns(r->at));
     struct chunk_codec *codec = chunk_codec_open();
     while (rc == 0 && codec && sqlite3_step(s) == SQLITE_ROW) {
         const struct chunk_event *events;
@@ -100,8 +159,8 @@ static int read_events(sqlite3 *db, const char *what, struct reading *r, struct 
         long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(s, 1), &events) : -EBADMSG;
         if (first != next || n < 0)
             rc = error_set(err, EBADMSG, "%s needs all events, and some are damaged or were not kept", what);
-        for (long i = 0; rc == 0 && i < n; i++)
-            replay(r, &events[i], first + i);
+        if (rc == 0)
+            replay_chunk(r, events, n, first);
         next = rc == 0 ? first + n : 0;
     }
     chunk_codec_close(codec);
@@ -128,8 +187,11 @@ int live_blocks_load(sqlite3 *db, const struct instant *at, const char *what, st
     int rc = inherited ? inherited_open(db, at, &r.inherited, err) : 0;
     if (rc == 0 && at->is_before_teardown)
         rc = load_teardowns(db, &r, err);
+    if (rc == 0 && !r.inherited) /* what a fork inherited may be gone since */
+        r.is_live_site = live_sites(db, at, &r.site_count);
     if (rc == 0)
         rc = read_events(db, what, &r, err);
+    free(r.is_live_site);
     free(r.teardown_ns);
     if (inherited)
         *inherited = r.inherited;

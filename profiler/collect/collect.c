@@ -354,8 +354,13 @@ static void write_down(struct collection *c, struct facts *f)
             "SELECT count(DISTINCT first_id) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NULL",
             0),
         .processes_seen = (unsigned)db_int(store_db(c->store), "SELECT count(DISTINCT first_id) FROM v_image", 0),
-        .processes_missing =
+        .programs_missing =
             (unsigned)db_int(store_db(c->store), "SELECT count(*) FROM process WHERE not_recorded IS NOT NULL", 0),
+        .executed_missing =
+            (unsigned)db_int(store_db(c->store),
+                             "SELECT count(*) FROM v_image JOIN process USING(process_id) WHERE not_recorded IS NOT "
+                             "NULL AND first_id = (SELECT min(process_id) FROM process)",
+                             0),
         .processes_refused = c->processes.refused + c->session.control->procs_refused,
         .processes_disowned = c->session.control->procs_disowned,
         .threads_refused = c->session.control->rings_refused,

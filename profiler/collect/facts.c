@@ -287,6 +287,24 @@ static void print_loss(uint64_t value, const char *one, const char *text, const 
                 wrong ? "; " : "", wrong ? wrong : "");
 }
 
+/* "the program that it executed and 2 programs of its children" */
+static void print_missing(const struct facts *f, const char *file)
+{
+    const uint32_t executed = f->executed_missing, children = f->programs_missing - executed;
+    struct buf who = BUF(256);
+    if (executed == 1)
+        buf_puts(&who, "the program that it executed");
+    else if (executed)
+        buf_printf(&who, "%u programs that it executed", executed);
+    if (executed && children)
+        buf_puts(&who, " and ");
+    if (children)
+        buf_printf(&who, "%u program%s of its children", children, children == 1 ? "" : "s");
+    if (who.length)
+        fprintf(stderr, "memprof: %s could not be recorded: 'memprof info %s' says why\n", who.data, file);
+    buf_free(&who);
+}
+
 void facts_print(const struct facts *f, const char *path)
 {
     struct stat st = {0};
@@ -305,9 +323,7 @@ void facts_print(const struct facts *f, const char *path)
             "memprof: %s event%s from %s%u process%s written to %s (%s); peak %s; 'memprof report %s' shows it\n",
             events, f->counts.events == 1 ? "" : "s", recorded, all, all == 1 ? "" : "es", buf_text(&name),
             units_bytes(size, st.st_size), f->peaks, buf_text(&name));
-    if (f->processes_missing)
-        fprintf(stderr, "memprof: %u program%s of its children could not be recorded: 'memprof info %s' says why\n",
-                f->processes_missing, f->processes_missing == 1 ? "" : "s", buf_text(&name));
+    print_missing(f, buf_text(&name));
     buf_free(&name);
     list_losses(f, losses, replaced);
     for (unsigned i = 0; i < LOSSES; i++)

@@ -15,8 +15,9 @@ struct facts {
     int64_t duration_ns;
     char peaks[160];         /* of active bytes: "3.59 MiB", or of each device; filled by facts_read_peaks */
     int64_t host_peak_bytes; /* the same */
-    uint32_t processes, processes_missing; /* recorded, and not */
-    uint32_t processes_seen;               /* all of them, as the reports count */
+    uint32_t processes, programs_missing; /* recorded, and not */
+    uint32_t executed_missing;            /* of these, which the program executed itself, in its place */
+    uint32_t processes_seen;              /* all of them, as the reports count */
     uint64_t processes_refused, processes_disowned, threads_refused;
     uint64_t bad_rings, bad_records, unknown_stacks, unresolved_names;
     uint64_t program_losses[FACTS_PROGRAM_LOSSES]; /* filled by facts_read_losses */

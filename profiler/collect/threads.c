@@ -18,7 +18,14 @@
 #define ADOPT_RETRY_NS 1000000u
 #define ADOPT_FAST_NS  20000000u
 
-static void read_name(struct ring *r)
+/* An image that has told its end may be another program by now, whose first thread's name this is. */
+static int may_be_replaced(const struct drain *d, const struct ring *r)
+{
+    const struct wire_proc *slot = &d->session->procs[r->process->slot];
+    return r->tid == r->process->pid && __atomic_load_n(&slot->title_bytes, __ATOMIC_ACQUIRE);
+}
+
+static void read_name(const struct drain *d, struct ring *r)
 {
     char path[64], text[32];
     if (r->named)
@@ -28,7 +35,7 @@ static void read_name(struct ring *r)
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
-    if (n <= 0)
+    if (n <= 0 || may_be_replaced(d, r))
         return;
     text[n] = 0;
     text[strcspn(text, "\n")] = 0;
@@ -68,7 +75,7 @@ static int adopt(struct drain *d, uint32_t index)
     if (!p->discard) {
         r->thread_id = ++d->thread_rows;
         if (!p->dead)
-            read_name(r);
+            read_name(d, r);
         insert_row(d, r, clock_ns(d->clock, r->clear));
     }
     p->ring_count++;
@@ -198,7 +205,7 @@ static int check(struct drain *d, struct ring *r)
     if (!closing && d->now_ns - r->active_ns < IDLE_NS)
         return 0;
     if (closing && !r->check_ns)
-        read_name(r);
+        read_name(d, r);
     if (!r->closing_ns)
         r->closing_ns = d->now_ns;
     r->check_ns = d->now_ns + (closing ? GONE_CHECK_NS : IDLE_NS);

@@ -6,6 +6,7 @@
 #include "../query/estimate.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
+#include "../query/recorded.h"
 #include "../query/rotated_part.h"
 #include "../query/short_name.h"
 #include "page_categories.h"
@@ -48,9 +49,7 @@ static char *called_program(struct page *page)
     }
     buf_reset(&called);
     char *name = NULL;
-    sqlite3_stmt *s =
-        page_query(page, "SELECT command_line, exe FROM process JOIN v_image USING(process_id) "
-                         "WHERE first_id = (SELECT min(process_id) FROM process) ORDER BY process_id DESC LIMIT 1");
+    sqlite3_stmt *s = page_query(page, "SELECT command_line, exe FROM process WHERE process_id = " LAST_RECORDED_FIRST);
     if (s && sqlite3_step(s) == SQLITE_ROW) {
         char *ran = NULL;
         if (!program_name(&called, db_text(s, 0)) && (ran = programs_ran_only(page->db))) {

@@ -187,8 +187,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
          PAGE_MARKS_MAX},
         {"processes",
          "SELECT process_id, pid, parent_id, start_kind, exe, command_line, start_ns, end_ns, end_kind, exit_status, "
-         "exit_signal, not_recorded IS NOT NULL AS not_recorded, " PROGRAM_TITLE(
-             "p.process_id") " AS title FROM process p ORDER BY process_id",
+         "exit_signal, not_recorded, " PROGRAM_TITLE("p.process_id") " AS title FROM process p ORDER BY process_id",
          PAGE_ROWS_MAX},
         {"threads",
          "SELECT t.thread_id, t.process_id, t.tid, t.name, t.start_ns, t.end_ns FROM thread t ORDER BY t.thread_id",

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/search.h"
 #include "program_name.h"
+#include "recorded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +16,21 @@
 #define LAUNCHERS                                                                                                      \
     "('dbus-run-session', 'flock', 'mpiexec', 'mpirun', 'orterun', 'setsid', 'time', 'timeout', 'unshare', 'xargs')"
 
+#define REACHED_IS_RECORDED NOT_RECORDED("reached.process_id") " IS NULL"
+
 /* The images of the first process but for the last ended where they executed the next: what was live then is no leak.
  * A program that executes itself goes on, as workers do that Python's multiprocessing spawns. A launcher stands for
  * what its children end as, unless it started nothing. */
-#define LAST "(SELECT max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) FROM process))"
 static const char sql[] =
     "WITH RECURSIVE launcher(process_id) AS MATERIALIZED (SELECT process_id FROM process WHERE replace(exe, rtrim(exe, "
-    "replace(exe, '/', '')), '') IN " LAUNCHERS "), reached(process_id) AS (SELECT " LAST " UNION SELECT p.process_id "
+    "replace(exe, '/', '')), '') IN " LAUNCHERS "), reached(process_id) AS (SELECT " LAST_RECORDED_FIRST
+    " UNION SELECT p.process_id "
     "FROM reached r JOIN process q ON q.process_id = r.process_id JOIN process p ON p.parent_id = q.process_id WHERE "
     "q.process_id IN (SELECT process_id FROM launcher) OR (q.end_kind = 'exec' AND p.pid = q.pid)), "
     "started(process_id) "
     "AS (SELECT process_id FROM reached JOIN process USING(process_id) WHERE process_id NOT IN (SELECT process_id FROM "
-    "launcher) AND end_kind IS NOT 'exec'), subject(process_id) AS (SELECT process_id FROM started UNION SELECT " LAST
+    "launcher) AND end_kind IS NOT 'exec' AND " REACHED_IS_RECORDED
+    "), subject(process_id) AS (SELECT process_id FROM started UNION SELECT " LAST_RECORDED_FIRST
     " WHERE NOT EXISTS (SELECT 1 FROM started)), named(process_id) AS (SELECT process_id FROM process WHERE exe IN "
     "(SELECT exe FROM process WHERE process_id IN (SELECT process_id FROM subject)) UNION SELECT p.process_id FROM "
     "named n JOIN process p ON p.parent_id = n.process_id WHERE p.start_kind = 'fork') SELECT process_id, pid, exe, "
@@ -132,21 +136,24 @@ int64_t programs_other_pid(sqlite3 *db, int64_t largest_id, struct buf *name)
     return pid;
 }
 
-/* Of a process, by its first image: what it is at last, what its one child is, and whether that and its own children
- * had nearly all at the peak, beside the process itself. */
+#define LAST_OF_SHELL     LAST_RECORDED("v_image", "?1")
+#define LAST_OF_CHILD     LAST_RECORDED("v_image", "(SELECT first_id FROM child)")
+#define CHILD_IS_RECORDED NOT_RECORDED("(SELECT process_id FROM named)") " IS NULL"
+
+/* Of a process, by its first image: what it is at last, what its one child is, if anything of that was recorded, and
+ * whether that and its own children had nearly all at the peak, beside the process itself. */
 static const char ran_only_sql[] =
     "WITH shell AS MATERIALIZED (SELECT process_id FROM v_image WHERE first_id = ?1), child AS (SELECT DISTINCT "
     "i.first_id FROM process p JOIN v_image i ON i.first_id = p.process_id WHERE p.parent_id IN (SELECT process_id "
     "FROM "
     "shell)), held AS (SELECT t.process_id IN (SELECT process_id FROM shell) AS is_shell, total(a.at_peak_bytes) AS "
     "bytes FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND a.inclusive = 0 AND "
-    "a.kind = 'all' GROUP BY 1), last(exe) AS (SELECT exe FROM process WHERE process_id = (SELECT max(process_id) FROM "
-    "shell)) SELECT exe, replace(exe, rtrim(exe, replace(exe, '/', '')), '') IN " LAUNCHERS
+    "a.kind = 'all' GROUP BY 1), last(exe) AS (SELECT exe FROM process WHERE process_id = " LAST_OF_SHELL
+    "), named(process_id) AS (SELECT " LAST_OF_CHILD
+    ") SELECT exe, replace(exe, rtrim(exe, replace(exe, '/', '')), '') IN " LAUNCHERS
     ", (SELECT total(bytes) FROM held WHERE NOT is_shell) > (SELECT total(bytes) FROM held WHERE is_shell) "
-    "* " RAN_SHARE ", (SELECT first_id FROM child), (SELECT command_line FROM process WHERE process_id = (SELECT "
-    "max(process_id) FROM v_image WHERE first_id = (SELECT first_id FROM child))) FROM last WHERE (SELECT count(*) "
-    "FROM "
-    "child) = 1";
+    "* " RAN_SHARE ", (SELECT first_id FROM child), (SELECT command_line FROM process WHERE process_id = "
+    "(SELECT process_id FROM named)) FROM last WHERE (SELECT count(*) FROM child) = 1 AND " CHILD_IS_RECORDED;
 
 enum { RAN_DEPTH = 8 }; /* timeout sh -c 'time ./a' */
 

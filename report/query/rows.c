@@ -8,6 +8,7 @@
 #include "estimate.h"
 #include "named_caller.h"
 #include "program_name.h"
+#include "recorded.h"
 #include "replay.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static const struct {
     "(SELECT r." column " FROM recording_process x JOIN recording r USING(recording_id) WHERE x.process_id = "         \
     "p.process_id)"
 /* What a process was last: an exec makes another image of it. */
-#define LAST_IMAGE "(SELECT max(i.process_id) FROM temp.process_image i WHERE i.first_id = p.process_id)"
+#define LAST_IMAGE LAST_RECORDED("temp.process_image", "p.process_id")
 static const char names[] = "(SELECT command_line FROM process WHERE process_id = " LAST_IMAGE
                             "), " PROGRAM_TITLE(LAST_IMAGE) ", " RECORDING_OF("path") ", " RECORDING_OF("rank");
 

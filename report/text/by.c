@@ -10,6 +10,7 @@
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
 #include "../query/self_module.h"
+#include "../query/threads.h"
 #include "forked.h"
 #include "nothing.h"
 #include "own_peak.h"
@@ -458,6 +459,19 @@ static void say_idle(const struct by *b)
     buf_free(&line);
 }
 
+/* Its numbers would be a row that is missed: those of the image before it are that image's. */
+static void say_missing(const struct by *b)
+{
+    char count[UNITS_TEXT];
+    int64_t missing = db_int(b->db, PROCESSES_NOT_RECORDED, 0);
+    struct buf line = BUF(256);
+    buf_printf(&line, "(%s program%s not recorded and %s no row: 'memprof info' says why)", units_count(count, missing),
+               missing == 1 ? " was" : "s were", missing == 1 ? "has" : "have");
+    if (missing > 0 && b->options->by == ROW_PROCESS && !report_is_part(b->options))
+        table_prose(b->out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
+}
+
 static int print_by(struct by *b, struct record *document, struct error *err)
 {
     const struct report_options *o = b->options;
@@ -471,6 +485,8 @@ static int print_by(struct by *b, struct record *document, struct error *err)
         int rc = o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
         if (rc == 0)
             say_idle(b);
+        if (rc == 0)
+            say_missing(b);
         return rc ? rc : list_rest(b, document, err);
     }
     nothing_say(o, b->out);

@@ -5,6 +5,7 @@
 #include "../../common/units.h"
 #include "../print/listing.h"
 #include "../query/program_name.h"
+#include "../query/recorded.h"
 
 #include <string.h>
 
@@ -76,7 +77,7 @@ void forked_print(sqlite3 *db, const struct report_out *out)
     if (db_prepare(db,
                    "SELECT q.pid, p.start_kind, v.time_ns, v.resident_bytes, v.shared_bytes, v.copied_bytes, "
                    "v.own_bytes, v.file_bytes FROM process p LEFT JOIN main.process q ON q.process_id = p.parent_id "
-                   "LEFT JOIN v_fork v ON v.process_id = p.process_id ORDER BY p.process_id DESC LIMIT 1",
+                   "LEFT JOIN v_fork v ON v.process_id = p.process_id" ORDER_BY_LAST_RECORDED,
                    &s, &err) == 0 &&
         sqlite3_step(s) == SQLITE_ROW && strcmp(db_text(s, 1), "fork") == 0) {
         int64_t alloc_bytes =

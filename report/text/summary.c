@@ -10,6 +10,7 @@
 #include "../query/ending.h"
 #include "../query/estimate.h"
 #include "../query/program_name.h"
+#include "../query/recorded.h"
 #include "../query/reserved.h"
 #include "../query/resident.h"
 #include "../query/rotated_part.h"
@@ -69,9 +70,8 @@ static struct subject subject_of(const struct summary *s)
     if (!s->options->lens || !s->options->lens->pid)
         return (struct subject){.command = db_meta_text(s->db, "command")};
     if (db_prepare(s->db,
-                   "SELECT command_line, " PROGRAM_TITLE("p.process_id") " FROM process p ORDER BY process_id "
-                                                                         "DESC LIMIT 1",
-                   &q, NULL) == 0 &&
+                   "SELECT command_line, " PROGRAM_TITLE("p.process_id") " FROM process p" ORDER_BY_LAST_RECORDED, &q,
+                   NULL) == 0 &&
         sqlite3_step(q) == SQLITE_ROW) {
         subject.command = xstrdup(db_text(q, 0));
         subject.title = sqlite3_column_type(q, 1) == SQLITE_NULL ? NULL : xstrdup(db_text(q, 1));

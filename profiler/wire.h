@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 15
+#define WIRE_VERSION 16
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -74,6 +74,10 @@ enum wire_reach {
     WIRE_REACH_NO_LIBRARY, /* the same of the library, which is then taken out of its LD_PRELOAD */
     WIRE_REACH_FAILED,     /* a wire_spawn only: nothing was executed after all */
     WIRE_REACH_APART,      /* its environment says that it is no part of the recording: an empty WIRE_ENV_SESSION */
+    /* what may keep it from there, for all that is known before */
+    WIRE_REACH_SECURE,       /* its real user or group is another one than that in effect: then nothing is preloaded */
+    WIRE_REACH_CAPABILITIES, /* it will lack some that the collector has, and not be let at the collector's files */
+    WIRE_REACH_ADDRESSES,    /* a low limit of them: there may be no room for the library */
 };
 
 /* Which memprof a libmemprof.so is of. */
@@ -94,6 +98,7 @@ struct wire_control {
     uint64_t free_least_bytes; /* WIRE_FREE_STACKS: of a heap's blocks, those that can hold so many */
     uint64_t total_bytes;      /* size of the memfd */
     uint32_t uid;              /* that the collector runs as */
+    uint64_t capabilities;     /* that it may use, a bit each */
     uint64_t sample_bytes;     /* the mean between two sampled blocks of the heap; 0: all are recorded */
     uint64_t least_bytes;      /* smaller blocks of the heap are not recorded, but counted (wire_left) */
     uint64_t sample_seed;

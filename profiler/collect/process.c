@@ -449,7 +449,7 @@ void processes_end(struct processes *ps, struct process *p, int64_t end_ns)
     struct pid_entry *entry = pids_find(&ps->pids, p->pid_namespace, p->pid);
     int newest = entry && entry->process_id == p->process_id, reaped = p->reaped || (newest && entry->ended);
     /* it was over with before it was found, and its next image may come yet */
-    if (p->has_exec && !p->outer_pid && p->target_reach == WIRE_REACH_YES)
+    if (p->has_exec && !p->outer_pid && (p->target_reach == WIRE_REACH_YES || p->target_reach == WIRE_REACH_ADDRESSES))
         p->replaced = 1;
     if (newest && p->replaced)
         entry->ended = entry->executed = 1;

@@ -13,17 +13,38 @@
 
 #define CHECK_NS 20000000u
 
+/* What its executor has told. Some is against it only once its library has not come, and what its file says is worse.
+ */
+static const struct {
+    const char *text;
+    int is_likely;
+} reaches[] = {
+    [WIRE_REACH_DENIED] = {"runs as another user or with other rights, without access to the recording", 0},
+    [WIRE_REACH_NO_SESSION] = {"the recording cannot be reached from its root directory or pid namespace", 0},
+    [WIRE_REACH_NO_LIBRARY] = {"memprof's library is not there in its root directory", 0},
+    [WIRE_REACH_SECURE] = {"its real and effective user or group differ: the system lets no library be preloaded", 1},
+    [WIRE_REACH_CAPABILITIES] = {"it has fewer capabilities than memprof: the system does not let it at the recording",
+                                 1},
+    [WIRE_REACH_ADDRESSES] = {"its limit of addresses is low: memprof's library found no room (ulimit -v)", 1},
+};
+
+static const char did_not_start[] = "memprof's library did not start in it";
+static const char lacks_library[] =
+    "it ended with status 127 before memprof's library started: a library that it needs may be missing";
+
+static const char *reach_text(uint32_t reach, int is_likely)
+{
+    return reach < sizeof reaches / sizeof *reaches && reaches[reach].is_likely == is_likely ? reaches[reach].text
+                                                                                             : NULL;
+}
+
 /* Why it cannot be recorded; 0: nothing is known against it. */
 static int reason(const char *path, uint32_t reach, char *text, size_t room)
 {
-    static const char *const reaches[] = {
-        [WIRE_REACH_DENIED] = "runs as another user or with other rights, without access to the recording",
-        [WIRE_REACH_NO_SESSION] = "the recording cannot be reached from its root directory or pid namespace",
-        [WIRE_REACH_NO_LIBRARY] = "memprof's library is not there in its root directory",
-    };
     struct error why = {""};
-    if (reach < sizeof reaches / sizeof *reaches && reaches[reach])
-        snprintf(text, room, "%s", reaches[reach]);
+    const char *told = reach_text(reach, 0);
+    if (told)
+        snprintf(text, room, "%s", told);
     else if (path && program_is_unusable(path, &why))
         snprintf(text, room, "%s", why.text);
     else
@@ -78,7 +99,7 @@ static uint16_t insert_row(struct processes *ps, const struct pid_entry *image, 
         return 0;
     }
     if (!reason(path, reach, why, sizeof why))
-        snprintf(why, sizeof why, "memprof's library did not start in it");
+        snprintf(why, sizeof why, "%s", reach_text(reach, 1) ? reach_text(reach, 1) : did_not_start);
     struct pid_entry entry = *image;
     entry.process_id = (uint16_t)++ps->total;
     char *command = arguments(live_pid, path);
@@ -174,6 +195,16 @@ void processes_scan_missing(struct processes *ps, uint64_t now_ns)
     }
 }
 
+/* What the dynamic loader says where it cannot load all of a program. */
+static void explain_status(struct processes *ps)
+{
+    sqlite3_stmt *q =
+        store_statement(ps->store, "UPDATE process SET not_recorded = ? WHERE not_recorded = ? AND exit_status = 127");
+    sqlite3_bind_text(q, 1, lacks_library, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 2, did_not_start, -1, SQLITE_STATIC);
+    store_step(ps->store, q);
+}
+
 void processes_finish_missing(struct processes *ps)
 {
     for (unsigned i = 0; i < PROCESSES_EXPECTED; i++)
@@ -181,6 +212,7 @@ void processes_finish_missing(struct processes *ps)
             processes_settle_one(ps, &ps->expected[i]);
     if (ps->first_ended)
         write_gone(ps, ps->first_pid);
+    explain_status(ps);
 }
 
 void processes_end_missing(struct processes *ps, const struct process *p, int has_status)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/falloc.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Free rings keep this much memory in all, for threads to come; pages beyond go back to the system. */
@@ -39,6 +41,16 @@ static int owner_begin(const struct session *s)
     return code;
 }
 
+/* What the kernel holds against those that lack it, and want to look at our files. */
+static uint64_t own_capabilities(void)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (syscall(SYS_capget, &header, data))
+        return 0;
+    return (uint64_t)data[1].permitted << 32 | data[0].permitted;
+}
+
 static void fill_control(struct session *s, const struct session_options *options)
 {
     struct wire_control *c = s->control;
@@ -53,6 +65,7 @@ static void fill_control(struct session *s, const struct session_options *option
     c->sample_interval = options->sample_interval;
     c->total_bytes = WIRE_TOTAL_BYTES;
     c->uid = geteuid();
+    c->capabilities = own_capabilities();
     c->sample_bytes = options->sample_bytes;
     c->least_bytes = options->least_bytes;
     c->sample_seed = options->sample_seed;

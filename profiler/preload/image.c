@@ -5,6 +5,8 @@
 #include "environment.h"
 #include "needed.h"
 #include "process.h"
+#include "rights.h"
+#include "status.h"
 #include "unwind/modules.h"
 
 #include <fcntl.h>
@@ -18,25 +20,12 @@ static long read_file(const char *path, char *text, size_t room)
     return n;
 }
 
-/* From the line "VmHWM:     1234 kB"; 0: there is none. Not getrusage: what that says counts the images before, and the
- * process that forked this one. */
-static uint64_t peak_rss_bytes(const char *text, long length)
+/* In KiB; 0: there is none. Not getrusage: what that says counts the images before, and the process that forked this
+ * one. */
+static uint64_t peak_rss_bytes(const char *text)
 {
-    static const char name[] = "\nVmHWM:";
-    uint64_t kib = 0;
-    for (long i = 0; i + (long)sizeof name < length; i++) {
-        unsigned k = 0;
-        while (name[k] && text[i + (long)k] == name[k])
-            k++;
-        if (name[k])
-            continue;
-        for (i += (long)k; i < length && (text[i] == ' ' || text[i] == '\t'); i++)
-            ;
-        for (; i < length && text[i] >= '0' && text[i] <= '9'; i++)
-            kib = kib * 10 + (uint64_t)(text[i] - '0');
-        return kib * 1024;
-    }
-    return 0;
+    const char *line = status_line(text, "\nVmHWM:");
+    return line ? status_number(&line, 10) * 1024 : 0;
 }
 
 void image_ends(void)
@@ -48,8 +37,9 @@ void image_ends(void)
     if (!gate.on || !slot || process_is_filtered() || sys_getpid() != pid || slot->pid != pid ||
         __atomic_exchange_n(&under_way, pid, __ATOMIC_ACQUIRE) == pid)
         return;
-    long n = read_file("/proc/self/status", text, sizeof text);
-    slot->peak_rss_bytes = peak_rss_bytes(text, n);
+    long n = read_file("/proc/self/status", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    slot->peak_rss_bytes = peak_rss_bytes(text);
     n = read_file("/proc/self/cmdline", slot->title, sizeof slot->title);
     slot->title_bytes = n > 0 ? (uint32_t)n : 0;
     __atomic_store_n(&under_way, 0, __ATOMIC_RELEASE);
@@ -215,5 +205,7 @@ void image_target(struct image_target *t, int fd, const char *file, enum image_s
         t->reach = WIRE_REACH_NO_LIBRARY;
     else if (session == ENOENT_RESULT)
         t->reach = WIRE_REACH_NO_SESSION;
+    else
+        t->reach = (uint32_t)rights_of_next();
     t->without_library |= (uint32_t)needed_comes_first(path_of(t)); /* the collector finds out why it did not come */
 }

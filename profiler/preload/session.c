@@ -35,7 +35,7 @@ static int session_valid(const struct wire_control *c)
 }
 
 /* The program is to have what it needs: then each thread maps its own ring. */
-static int has_space_for_first(void)
+int session_has_space(void)
 {
     return sys_address_limit() / SPACE_PART >= FIRST_BYTES;
 }
@@ -61,7 +61,7 @@ int session_map(const char *path)
     if (fd < 0)
         return 0;
     if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
-        if (has_space_for_first())
+        if (session_has_space())
             c = map_valid(fd, FIRST_BYTES);
         if (c)
             data = (char *)c + WIRE_DATA_OFFSET;

@@ -10,6 +10,8 @@
 
 /* Fills process.control and process.data from the file at path. 0: it leaves them as they are. */
 int session_map(const char *path) HIDDEN;
+/* Whether the limit of this process's address space is one beside which all that is mapped at the start is little. */
+int session_has_space(void) HIDDEN;
 /* Sets process.slot and process.slot_index. 0: none was free, which is counted. parent_slot: index + 1, 0: none. */
 int session_slot_claim(uint32_t start_kind, uint32_t parent_slot, int parent_pid) HIDDEN;
 /* Any thread. NULL: none is free. */

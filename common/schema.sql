@@ -647,6 +647,7 @@ CREATE TABLE address_limit( -- RLIMIT_AS of a process at its first failure on th
   process_id  INTEGER NOT NULL REFERENCES process,
   time_ns     INTEGER NOT NULL,
   limit_bytes INTEGER NOT NULL, -- 2^63 - 1: none
+  own_bytes   INTEGER,          -- of its addresses, what the recorder had mapped then
   PRIMARY KEY(process_id, time_ns)
 ) STRICT, WITHOUT ROWID;
 
@@ -961,12 +962,13 @@ SELECT d.name AS device, t.direction, coalesce(self.function, '??') AS function,
 FROM transfer t JOIN device d USING(device_id) LEFT JOIN self ON self.stack_id = t.stack_id AND self.rank = 1;
 
 -- allocations that failed; function, file and line: the self frame. is_impossible: on the host, more than the machine's
--- memory and swap, the limit of address space, or all addresses that a process has. is_handled: on the host, the process had as much later
+-- memory and swap, the limit of address space, or all addresses that a process has. own_address_bytes: what of that limit
+-- the recorder itself took; files of older versions do not say. is_handled: on the host, the process had as much later
 -- or it was impossible, and it did not fail within a second: a probe or a wrong argument, no lack of memory
 CREATE VIEW v_oom AS
 SELECT d.name AS device, o.kind, o.time_ns, o.size_bytes, o.active_bytes, o.device_free_bytes, o.device_total_bytes,
        coalesce(fn.name, mk.path || printf('+0x%x', l.offset), '??') AS function, f.path AS file, l.line, o.stack_id,
-       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, o.address_limit_bytes, o.is_impossible AND h.time_ns IS NULL AS
+       o.process_id, o.thread_id, o.oom_id, h.time_ns AS had_ns, o.address_limit_bytes, o.own_address_bytes, o.is_impossible AND h.time_ns IS NULL AS
        is_impossible, (h.time_ns IS NOT NULL OR o.is_impossible) AND o.device_id = 0 AND NOT (
        coalesce(p.end_ns, o.time_ns) - o.time_ns < 1000000000 AND
        (p.end_kind IS NULL OR p.end_kind NOT IN ('exit', 'exec') OR coalesce(p.exit_status, 0) <> 0)) AS is_handled
@@ -974,6 +976,8 @@ FROM (SELECT *, device_id = 0 AND size_bytes > min(address_limit_bytes, machine_
         SELECT oom.*, coalesce((SELECT limit_bytes FROM address_limit a WHERE a.process_id = oom.process_id AND
                                 a.time_ns <= oom.time_ns ORDER BY a.time_ns DESC LIMIT 1),
                                (SELECT value FROM meta WHERE key = 'address_limit_bytes'), 1 << 47) AS address_limit_bytes,
+               (SELECT (SELECT own_bytes FROM address_limit a WHERE a.process_id = oom.process_id AND
+                        a.time_ns <= oom.time_ns ORDER BY a.time_ns DESC LIMIT 1) FROM (SELECT NULL AS own_bytes)) AS own_address_bytes,
                coalesce((SELECT value FROM meta WHERE key = 'machine_bytes'), 1 << 47) AS machine_bytes FROM oom)) o
      JOIN device d USING(device_id) LEFT JOIN oom_had h USING(oom_id)
      LEFT JOIN process p ON p.process_id = o.process_id

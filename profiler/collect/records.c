@@ -103,19 +103,20 @@ static void sample(struct drain *d, const struct ring *r, uint8_t op, uint64_t s
 }
 
 /* What it may have in all decides later whether what it asked for was more than there is. */
-static void address_limit(struct drain *d, const struct ring *r, uint64_t limit)
+static void address_limit(struct drain *d, const struct ring *r, uint64_t limit, uint64_t own_bytes)
 {
     struct process *p = r->process;
     sqlite3_stmt *q;
     if (limit == p->address_limit || p->address_limits == UINT8_MAX ||
-        !(q = store_statement(d->store, "INSERT OR REPLACE INTO address_limit(process_id, time_ns, limit_bytes) "
-                                        "VALUES(?, ?, ?)")))
+        !(q = store_statement(d->store, "INSERT OR REPLACE INTO address_limit(process_id, time_ns, limit_bytes, "
+                                        "own_bytes) VALUES(?, ?, ?, ?)")))
         return;
     p->address_limit = limit;
     p->address_limits++;
     sqlite3_bind_int64(q, 1, p->process_id);
     sqlite3_bind_int64(q, 2, record_ns(d, r));
     sqlite3_bind_int64(q, 3, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    sqlite3_bind_int64(q, 4, own_bytes < INT64_MAX ? (int64_t)own_bytes : INT64_MAX);
     store_step(d->store, q);
 }
 
@@ -186,7 +187,7 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         r->retry_size = record_word(r, 3) + 1;
         sample(d, r, EVENT_OOM, record_word(r, 3), WIRE_A(word1), drain_hook(word1),
                record_stack(d, r, (uint32_t)record_word(r, 2)));
-        address_limit(d, r, record_word(r, 4));
+        address_limit(d, r, record_word(r, 4), record_word(r, 5));
         break;
     case WIRE_HEAP_SAMPLE:
         heap_sample(d, r, word1);

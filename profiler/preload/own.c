@@ -1,11 +1,12 @@
 #include "own.h"
 
 #include "process.h"
+#include "session.h"
 
 #define PAGE 4096ul
 
-/* The linker's: what lies between them is in no file. */
-extern const char __bss_start[] HIDDEN, _end[] HIDDEN;
+/* The linker's: where this library begins, and what lies between the others is in no file. */
+extern const char __ehdr_start[] HIDDEN, __bss_start[] HIDDEN, _end[] HIDDEN;
 
 void own_tell(const void *p, size_t size_bytes)
 {
@@ -39,6 +40,14 @@ void own_unmap(void *p, size_t size_bytes)
             break;
         }
     sys_unmap(p, size_bytes);
+}
+
+uint64_t own_addresses(void)
+{
+    uint64_t bytes = session_addresses() + (uint64_t)(__bss_start - __ehdr_start);
+    for (unsigned i = 0; process.slot && i < WIRE_OWN; i++)
+        bytes += __atomic_load_n(&process.slot->own[i].size_bytes, __ATOMIC_RELAXED);
+    return bytes;
 }
 
 void own_begin(void)

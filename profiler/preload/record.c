@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "own.h"
 #include "record_heap.h"
 #include "record_python.h"
 #include "record_stack.h"
@@ -103,6 +104,7 @@ void record_alloc_plain(struct thread *t, struct unwind_state s, const void *p, 
 
 void record_oom(struct thread *t, struct unwind_state s, size_t size_bytes, unsigned hook)
 {
-    uint64_t words[] = {WIRE_WORD1(WIRE_OOM, hook, 12), record_stack(t, s), size_bytes, sys_address_limit()};
-    record_words(t, words, 5);
+    uint64_t words[] = {WIRE_WORD1(WIRE_OOM, hook, 12), record_stack(t, s), size_bytes, sys_address_limit(),
+                        own_addresses()};
+    record_words(t, words, 6);
 }

@@ -16,6 +16,7 @@
 #define SPACE_PART  4u /* of the address space */
 
 static uint64_t *ring_maps[WIRE_RINGS]; /* kept for the ring's next thread; its present one writes here */
+static uint32_t ring_map_count;         /* any thread adds */
 
 static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
 {
@@ -73,6 +74,7 @@ int session_map(const char *path)
         return 0;
     for (uint32_t i = 0; process.control && i < WIRE_RINGS; i++)
         ring_maps[i] = NULL;
+    ring_map_count = 0;
     process.data = data;
     __atomic_store_n(&process.control, c, __ATOMIC_RELEASE);
     return 1;
@@ -130,7 +132,15 @@ uint64_t *session_ring_words(const struct wire_ring *ring)
     if (!words)
         words = ring_map_again(offset);
     ring_maps[index] = words;
+    if (words)
+        __atomic_fetch_add(&ring_map_count, 1, __ATOMIC_RELAXED);
     return words;
+}
+
+uint64_t session_addresses(void)
+{
+    return (process.data ? FIRST_BYTES : WIRE_DATA_OFFSET) +
+           __atomic_load_n(&ring_map_count, __ATOMIC_RELAXED) * RING_BYTES;
 }
 
 static struct wire_proc *slot_at(uint32_t i)

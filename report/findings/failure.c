@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define ADDRESSES (1ll << 47) /* of a process without a limit */
+#define ADDRESSES  (1ll << 47) /* of a process without a limit */
+#define OWN_LITTLE 16          /* of the limit: as small a part as this makes no difference */
 
 /* Set by the shell that began it, or by itself. */
 static void say_limit(sqlite3 *db, int64_t limit_bytes, struct buf *text)
@@ -31,13 +32,16 @@ void failure_bound(sqlite3 *db, int64_t size_bytes, int64_t limit_bytes, struct 
     }
 }
 
-void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, struct buf *text)
+void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, int64_t own_bytes, struct buf *text)
 {
     if (strcmp(device, "host") != 0 || limit_bytes >= ADDRESSES ||
         limit_bytes > db_meta_int(db, "machine_bytes", INT64_MAX))
         return;
+    char number[UNITS_TEXT];
     buf_puts(text, " under ");
     say_limit(db, limit_bytes, text);
+    if (own_bytes > limit_bytes / OWN_LITTLE)
+        buf_printf(text, ", of which memprof itself has %s mapped", units_bytes(number, own_bytes));
 }
 
 static void say_place(sqlite3_stmt *row, struct buf *text)

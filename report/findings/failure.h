@@ -19,8 +19,8 @@ void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text);
 /* "more than the machine's 16.00 GiB of memory and swap": why an allocation of that size is impossible
  * under that limit (v_oom.address_limit_bytes). */
 void failure_bound(sqlite3 *db, int64_t size_bytes, int64_t limit_bytes, struct buf *text);
-/* " under the limit of 390.62 MiB of address space (ulimit -v)": for one that was possible; nothing where none is set.
- */
-void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, struct buf *text);
+/* " under the limit of 64.00 MiB of address space (setrlimit), of which memprof itself has 24.41 MiB mapped": for one
+ * that was possible; nothing where none is set, and nothing of memprof where that is little. */
+void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, int64_t own_bytes, struct buf *text);
 
 #endif

@@ -35,7 +35,7 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         f->title = "Asked for more than there is";
         finding_say(f, ": %s", buf_text(&bound));
     } else {
-        failure_limit(r->db, f->device, sqlite3_column_int64(s, 12), &bound);
+        failure_limit(r->db, f->device, sqlite3_column_int64(s, 12), sqlite3_column_int64(s, 13), &bound);
         finding_say(f, "%s", buf_text(&bound));
     }
     buf_free(&bound);
@@ -50,7 +50,7 @@ void find_failures(struct rules *r)
     sqlite3_stmt *s =
         rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
                       "device_total_bytes, function, file, line, is_impossible, count(*), max(oom_id), "
-                      "address_limit_bytes FROM v_oom WHERE "
+                      "address_limit_bytes, own_address_bytes FROM v_oom WHERE "
                       "NOT is_handled GROUP BY device, size_bytes, coalesce(file || ':' || line, function, oom_id) "
                       "ORDER BY max(oom_id) DESC LIMIT ?");
     if (s)

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #define RING_BYTES ((uint64_t)WIRE_RING_WORDS * sizeof(uint64_t))
-/* Mapped at the start, where that is no large part of a limited address space: 32 MiB. Threads take the rings of lower
+/* Mapped at the start, where that is no large part of a limited address space: 8 MiB. Threads take the rings of lower
  * numbers first. */
-#define RINGS_FIRST 64u
+#define RINGS_FIRST 16u
 #define FIRST_BYTES (WIRE_DATA_OFFSET + RINGS_FIRST * RING_BYTES)
 #define SPACE_PART  4u /* of the address space */
 

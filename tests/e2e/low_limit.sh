@@ -39,6 +39,7 @@ said=$(sed -n 's/.*of which memprof itself has \([0-9]*\)\.\([0-9]*\) MiB mapped
 real=$(((recorded - plain) * 100 / 1024))
 echo "  said $said, mapped more than without memprof $real (hundredths of MiB)"
 at_most "said and mapped: hundredths of MiB between them" 50 $((said > real ? said - real : real - said))
+at_most "which is little: tables and rings for 16 threads" 3300 $real
 ! command -v python3 >/dev/null || same_findings
 # beside a limit that is high it is nothing
 record ./low 3000

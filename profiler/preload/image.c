@@ -6,6 +6,7 @@
 #include "needed.h"
 #include "process.h"
 #include "rights.h"
+#include "session.h"
 #include "status.h"
 #include "unwind/modules.h"
 
@@ -207,5 +208,7 @@ void image_target(struct image_target *t, int fd, const char *file, enum image_s
         t->reach = WIRE_REACH_NO_SESSION;
     else
         t->reach = (uint32_t)rights_of_next();
+    /* nothing could be recorded, and the library would take from the program what little it may have */
+    t->without_library |= (uint32_t)!session_has_room();
     t->without_library |= (uint32_t)needed_comes_first(path_of(t)); /* the collector finds out why it did not come */
 }

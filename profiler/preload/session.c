@@ -41,6 +41,11 @@ int session_has_space(void)
     return sys_address_limit() / SPACE_PART >= FIRST_BYTES;
 }
 
+int session_has_room(void)
+{
+    return sys_address_limit() > WIRE_DATA_OFFSET + RING_BYTES;
+}
+
 /* The control page and all up to the rings' data, or to the first rings. */
 static struct wire_control *map_valid(int fd, uint64_t bytes)
 {

@@ -12,6 +12,8 @@
 int session_map(const char *path) HIDDEN;
 /* Whether the limit of this process's address space is one beside which all that is mapped at the start is little. */
 int session_has_space(void) HIDDEN;
+/* Whether it leaves room for what must be mapped. */
+int session_has_room(void) HIDDEN;
 /* So much of the shared memory is mapped here. */
 uint64_t session_addresses(void) HIDDEN;
 /* Sets process.slot and process.slot_index. 0: none was free, which is counted. parent_slot: index + 1, 0: none. */

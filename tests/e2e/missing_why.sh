@@ -34,6 +34,13 @@ for wait in 0 30; do
     record_ok sh -c 'ulimit -v 20000; ./small '$wait'; :'
     equal "addresses, in a child" "$addresses" "$(why)"
 done
+# nor does its library take the little that the program needs
+least=1500
+while ! (ulimit -v $least && ./small >/dev/null 2>&1 || [ $? = 3 ]) 2>/dev/null; do
+    least=$((least + 250))
+done
+record sh -c "ulimit -v $least; exec ./small"
+equal "as few addresses as the program needs: $least KiB" "3 $addresses" "$status $(why)"
 record sh -c 'ulimit -v 400000; exec ./small'
 equal "enough of them" "" "$(why)"
 

@@ -346,12 +346,12 @@ static int take_key(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t
     return 0;
 }
 
+/* Stacks never change: and a caller's number, told from that of its row, would be read elsewhere. */
 static int take_row_ids(struct packed *p, void *arg, sqlite3_stmt *s, const uint64_t *values, long count)
 {
     struct table *t = arg;
-    (void)p;
     int64_t part = sqlite3_column_int64(s, 0), first_row = sqlite3_column_int64(s, 1);
-    if (part <= 0 || first_row < 0 || first_row > (int64_t)PACKED_ROWS_MAX)
+    if (t == &p->tables[PACKED_TABLE_stack] || part <= 0 || first_row < 0 || first_row > (int64_t)PACKED_ROWS_MAX)
         return -EBADMSG;
     uint32_t *ids = malloc((size_t)count * sizeof *ids);
     struct chunk *c = ids ? add_chunk(t) : NULL;

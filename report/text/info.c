@@ -483,10 +483,12 @@ static int print_modules(struct info *f, struct error *err)
     int64_t all = 0;
     int rc = listing_query(
         l, f->db,
+        /* counted once: there may be hundreds of modules */
+        "WITH counts AS MATERIALIZED (SELECT module_id, count(*) AS addresses FROM address GROUP BY module_id) "
         "SELECT addresses, path, CASE symbols WHEN 'symtab' THEN 'names only: no line information'"
         " ELSE coalesce(nullif(symbols, ''), 'not looked for yet') END, count(*) OVER () FROM (SELECT m.path,"
-        " max(m.symbols) AS symbols, (SELECT count(*) FROM address a WHERE a.module_id = m.module_id) AS addresses"
-        " FROM module m WHERE m.symbols IS NULL OR m.symbols LIKE 'none%' OR m.symbols = 'symtab'"
+        " max(m.symbols) AS symbols, c.addresses FROM module m LEFT JOIN counts c USING(module_id)"
+        " WHERE m.symbols IS NULL OR m.symbols LIKE 'none%' OR m.symbols = 'symtab'"
         " GROUP BY m.path, m.build_id) WHERE addresses > 0"
         " ORDER BY symbols IS NOT NULL AND symbols = 'symtab', addresses DESC, path LIMIT ?2",
         NULL, MODULES_SHOWN, &all, err);

@@ -206,7 +206,7 @@ static void take_values(const struct site_table *sites, uint32_t row, uint32_t i
     const struct tally *t = &s->tally;
     const struct tally_peaks *p = &t->written;
     uint64_t *values = packer_values(sites->packer, PACKED_KEY_site) + row;
-#define VALUE(name, of_site) values[(size_t)(PACKED_site_##name - PACKED_KEY_site) * PACKED_ROWS] = of_site;
+#define VALUE(name, of_site) values[(size_t)(PACKED_site_##name - PACKED_KEY_site) * PACKER_STRIDE] = of_site;
     SITE_VALUES(VALUE)
 #define STAT(name, of_tally) VALUE(name, of_tally)
 #include "tally.def"

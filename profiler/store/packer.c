@@ -12,7 +12,7 @@ struct packer {
     struct chunk_codec *codec;
     struct buf data;
     enum packed_column first_column;
-    uint64_t values[][PACKED_ROWS]; /* by column; those of PACKED_ROW_IDS come first */
+    uint64_t values[][PACKER_STRIDE]; /* by column; those of PACKED_ROW_IDS come first */
 };
 
 struct packer *packer_open(struct store *store, enum packed_table table)

@@ -7,6 +7,10 @@
 #include "../../common/packed.h"
 #include "store.h"
 
+/* From a column's room to that of the next one, in values. Rows are written side by side: were the columns to begin at
+ * the same offset in a page, they would compete for the same few lines of the cache. */
+#define PACKER_STRIDE (PACKED_ROWS + 72u)
+
 struct packer;
 struct packer *packer_open(struct store *store, enum packed_table table);
 void packer_close(struct packer *packer); /* NULL does nothing */

@@ -14,7 +14,7 @@ struct account *account_open(struct store *store, const struct account_options *
     a->options = *options;
     a->sampled.mean_bytes = options->sample_bytes;
     a->oom_least_bytes = UINT64_MAX;
-    a->worker = worker_open();
+    a->worker = a->sites.worker = worker_open();
     largest_open(&a->largest);
     for (unsigned i = 0; i < ACCOUNT_LANES; i++)
         a->lanes[i].key = ACCOUNT_NO_LANE;

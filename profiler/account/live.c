@@ -19,86 +19,15 @@
 #define SLAB_HUGE     4u      /* slabs from this one on take huge pages: less to translate; before, too much to waste */
 #define SLAB_AHEAD    8u      /* and from here on the next one is touched while this one fills */
 #define MAPPED_BYTES  131072u /* tables from here on are mapped, and from HUGE_BYTES on in huge pages */
-#define PAGE_BYTES    4096u
-
-/* Zeroed memory; NULL: there is none. */
-static void *map_try(size_t bytes, int huge)
-{
-    size_t room = huge ? bytes + HUGE_BYTES : bytes;
-    char *map = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
-        return NULL;
-    if (huge) {
-        char *start = (char *)(((uintptr_t)map + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
-        char *end = (char *)(((uintptr_t)start + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1));
-        if (start > map)
-            munmap(map, (size_t)(start - map));
-        if (end < map + room)
-            munmap(end, (size_t)(map + room - end));
-        map = start;
-        madvise(map, bytes, MADV_HUGEPAGE);
-    }
-    return map;
-}
 
 static void *map_alloc(size_t bytes, int huge)
 {
-    void *map = map_try(bytes, huge);
+    void *map = ahead_map(bytes, huge);
     if (!map && huge)
-        map = map_try(bytes, 0); /* that takes less room */
+        map = ahead_map(bytes, 0); /* that takes less room */
     if (!map)
         out_of_memory(bytes);
     return map;
-}
-
-/* In steps: both threads take them, and the lock on the address space, and the worker, come free in between. */
-static int touch(void *arg)
-{
-    struct live_ahead *ahead = arg;
-    size_t at = __atomic_fetch_add(&ahead->touched, HUGE_BYTES, __ATOMIC_RELAXED);
-    if (at >= ahead->bytes)
-        return 0;
-    uint64_t before_ns = huge_clock_ns();
-    madvise(ahead->memory + at, ahead->bytes - at < HUGE_BYTES ? ahead->bytes - at : HUGE_BYTES, MADV_POPULATE_WRITE);
-    if (ahead->is_huge && huge_was_slow(before_ns)) {
-        madvise(ahead->memory, ahead->bytes, MADV_NOHUGEPAGE); /* what is there stays */
-        __atomic_store_n(&ahead->huge_is_slow, 1, __ATOMIC_RELAXED);
-    }
-    return 1;
-}
-
-/* Without memory for it nothing is asked for: what is needed is mapped in its turn, when the old table is gone. */
-static void ahead_begin(const struct live_table *t, struct live_ahead *ahead, size_t bytes)
-{
-    void *memory = t->worker && !ahead->memory ? map_try(bytes, !t->huge_is_slow) : NULL;
-    if (!memory)
-        return;
-    *ahead = (struct live_ahead){.memory = memory, .bytes = bytes, .is_huge = !t->huge_is_slow};
-    ahead->work.run = touch;
-    ahead->work.arg = ahead;
-    worker_post(t->worker, &ahead->work);
-}
-
-/* NULL: it was not asked for. */
-static void *ahead_take(struct live_table *t, struct live_ahead *ahead)
-{
-    void *memory = ahead->memory;
-    if (memory) {
-        while (touch(ahead)) /* what the worker has not come to yet */
-            ;
-        worker_wait(t->worker, &ahead->work);
-        t->huge_is_slow |= ahead->huge_is_slow;
-    }
-    ahead->memory = NULL;
-    return memory;
-}
-
-static void ahead_drop(const struct live_table *t, struct live_ahead *ahead)
-{
-    if (!ahead->memory)
-        return;
-    worker_cancel(t->worker, &ahead->work);
-    munmap(ahead->memory, ahead->bytes);
 }
 
 static struct live_bucket *buckets_alloc(uint64_t count, int huge)
@@ -151,8 +80,8 @@ void live_close(struct live_table *t)
 {
     if (!t)
         return;
-    ahead_drop(t, &t->next_slab);
-    ahead_drop(t, &t->next_buckets);
+    ahead_drop(t->worker, &t->next_slab);
+    ahead_drop(t->worker, &t->next_buckets);
     buckets_free(t->buckets, t->bucket_mask + 1ull);
     for (uint32_t i = 0; i < t->slab_count; i++) {
         if (i)
@@ -206,14 +135,15 @@ void live_grow(struct live_table *t)
 {
     uint64_t old_count = t->bucket_mask + 1ull, hashes[AHEAD];
     if (t->stored < t->most) {
-        ahead_begin(t, &t->next_buckets, old_count * 2 * sizeof *t->buckets);
+        /* without memory what is needed is mapped in its turn, when the old table is gone */
+        ahead_begin(t->worker, &t->next_buckets, old_count * 2 * sizeof *t->buckets, !t->huge_is_slow);
         t->full = t->most;
         return;
     }
     if (old_count > UINT32_MAX / 2)
         bug("%lu live blocks", (unsigned long)t->stored);
     buckets_free(t->buckets, old_count);
-    void *next = ahead_take(t, &t->next_buckets);
+    void *next = ahead_take(t->worker, &t->next_buckets, &t->huge_is_slow);
     t->buckets = next ? next : buckets_alloc(old_count * 2, !t->huge_is_slow);
     t->bucket_mask = (uint32_t)(old_count * 2 - 1);
     set_full(t);
@@ -257,13 +187,13 @@ void live_add_slab(struct live_table *t)
     if (t->room > UINT32_MAX - LIVE_SLAB)
         bug("%u live blocks in one process", t->used);
     size_t bytes = LIVE_SLAB * sizeof(struct live_block);
-    void *next = ahead_take(t, &t->next_slab);
+    void *next = ahead_take(t->worker, &t->next_slab, &t->huge_is_slow);
     t->slabs = xrealloc(t->slabs, (t->slab_count + 1ul) * sizeof *t->slabs);
     t->slabs[t->slab_count] = next ? next : slab_alloc(t, bytes);
     t->slab_count++;
     t->room += LIVE_SLAB;
     if (t->slab_count > SLAB_AHEAD)
-        ahead_begin(t, &t->next_slab, bytes);
+        ahead_begin(t->worker, &t->next_slab, bytes, !t->huge_is_slow);
 }
 
 /* All blocks are stored from here on. */

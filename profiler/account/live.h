@@ -10,7 +10,7 @@
 #ifndef MEMPROF_LIVE_H
 #define MEMPROF_LIVE_H
 
-#include "worker.h"
+#include "ahead.h"
 
 #include <emmintrin.h>
 #include <stddef.h>
@@ -64,16 +64,9 @@ struct live_table {
     struct live_block **slabs;
     uint32_t slab_count;
     int huge_is_slow;
-    /* What comes next, while the worker touches its memory; NULL: not asked for */
+    /* what comes next, while the worker touches its memory */
     struct worker *worker;
-    struct live_ahead {
-        struct work work;
-        char *memory;
-        size_t bytes;
-        size_t touched; /* both threads add */
-        int is_huge;
-        int huge_is_slow; /* either sets it (huge.h) */
-    } next_slab, next_buckets;
+    struct ahead next_slab, next_buckets;
 };
 
 /* Address and space in one word. The spaces hold blocks that may share an address: a pool's first block and the pool,

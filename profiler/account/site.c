@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SLAB_PAGES 16u                /* of sites: a huge page; a divisor of every page_capacity */
+#define SLAB_PAGES 16u /* of sites: a huge page; a divisor of every page_capacity */
+#define SLAB_BYTES (SLAB_PAGES * SITE_PAGE * sizeof(struct site))
+#define SLAB_AHEAD 8u                 /* from this one on the next one is touched while it fills */
 #define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
 #define PARTS_MOST 256u               /* of newer values: a reader takes longer with each */
 
@@ -19,28 +21,43 @@ static void bits_grow(uint64_t **bits, uint32_t pages, uint32_t more)
     memset(*bits + pages * PAGE_WORDS, 0, (more - pages) * PAGE_WORDS * sizeof **bits);
 }
 
-/* Takes a huge page, unless the last one was slow. */
-static void huge_page(struct site_table *t, void *page)
+/* Takes huge pages until one was slow. */
+static void huge_pages(struct site_table *t, char *slab)
 {
-    if (t->huge_is_slow)
-        return;
-    madvise(page, HUGE_BYTES, MADV_HUGEPAGE);
-    uint64_t before_ns = huge_clock_ns();
-    *(volatile char *)page = 0;
-    t->huge_is_slow = huge_was_slow(before_ns);
+    for (size_t at = 0; at < SLAB_BYTES && !t->huge_is_slow; at += HUGE_BYTES) {
+        uint64_t before_ns = huge_clock_ns();
+        *(volatile char *)(slab + at) = 0;
+        t->huge_is_slow = huge_was_slow(before_ns);
+        if (t->huge_is_slow)
+            madvise(slab, SLAB_BYTES, MADV_NOHUGEPAGE); /* what is there stays */
+    }
+}
+
+static char *slab_take(struct site_table *t, uint32_t page)
+{
+    char *slab = ahead_take(t->worker, &t->next_slab, &t->huge_is_slow);
+    if (!slab) {
+        slab = ahead_map(SLAB_BYTES, !t->huge_is_slow);
+        if (!slab)
+            out_of_memory(SLAB_BYTES);
+        huge_pages(t, slab);
+    }
+    if (page >= SLAB_AHEAD * SLAB_PAGES)
+        ahead_begin(t->worker, &t->next_slab, SLAB_BYTES, !t->huge_is_slow);
+    return slab;
 }
 
 /* Sites are set as they are added. The first ones take as little memory as they can, the others as few faults. */
 static void pages_add(struct site_table *t, uint32_t page)
 {
-    unsigned count = page < SLAB_PAGES ? 1 : SLAB_PAGES;
-    size_t bytes = count * SITE_PAGE * sizeof(struct site);
-    struct site *sites = aligned_alloc(count == 1 ? _Alignof(struct site) : HUGE_BYTES, bytes);
-    if (!sites)
-        out_of_memory(bytes);
-    if (count > 1)
-        huge_page(t, sites);
-    for (unsigned i = 0; i < count; i++)
+    if (page < SLAB_PAGES) {
+        t->pages[page] = aligned_alloc(_Alignof(struct site), SITE_PAGE * sizeof(struct site));
+        if (!t->pages[page])
+            out_of_memory(SITE_PAGE * sizeof(struct site));
+        return;
+    }
+    struct site *sites = (struct site *)(void *)slab_take(t, page);
+    for (unsigned i = 0; i < SLAB_PAGES; i++)
         t->pages[page + i] = sites + i * SITE_PAGE;
 }
 
@@ -298,8 +315,11 @@ void sites_all_anew(struct site_table *t)
 
 void sites_close(struct site_table *t)
 {
-    for (uint32_t i = 0; i < t->page_capacity; i += i < SLAB_PAGES ? 1 : SLAB_PAGES)
+    ahead_drop(t->worker, &t->next_slab);
+    for (uint32_t i = 0; i < t->page_capacity && i < SLAB_PAGES; i++)
         free(t->pages[i]);
+    for (uint32_t i = SLAB_PAGES; i < t->page_capacity && t->pages[i]; i += SLAB_PAGES)
+        munmap(t->pages[i], SLAB_BYTES);
     packer_close(t->packer);
     map_close(&t->kept);
     free(t->pages);

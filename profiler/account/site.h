@@ -7,6 +7,7 @@
 #include "../../common/map.h"
 #include "../../common/rows.h"
 #include "../store/packer.h"
+#include "ahead.h"
 #include "tally.h"
 
 #include <stddef.h>
@@ -34,7 +35,9 @@ struct site_table {
     uint32_t count;      /* ids 1..count */
     uint32_t page_capacity;
     int huge_is_slow;
-    uint32_t *by_stack; /* newest site of a stack; 0: none */
+    struct worker *worker;  /* NULL: no memory is asked for ahead */
+    struct ahead next_slab; /* of pages */
+    uint32_t *by_stack;     /* newest site of a stack; 0: none */
     uint32_t stack_capacity;
     /* A bit an id: those that changed since they were written; those whose values at the peak a new peak changes. */
     uint64_t *dirty, *loose;

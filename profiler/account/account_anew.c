@@ -51,8 +51,8 @@ void account_started_write(struct account *a)
         struct site_start *s = &a->started.sites[id];
         if (!s->moved)
             continue;
-        const struct tally *t = &site_at(&a->sites, id)->tally;
-        write_start(a, sql, (uint64_t[]){id, t->start_bytes, t->start_count, s->left_bytes, s->left_count}, 5, NULL);
+        const struct tally_rare *r = tally_rare(&site_at(&a->sites, id)->tally);
+        write_start(a, sql, (uint64_t[]){id, r->start_bytes, r->start_count, s->left_bytes, s->left_count}, 5, NULL);
         s->moved = 0;
     }
 }
@@ -80,12 +80,12 @@ static void write_thread(struct account *a, uint32_t thread_id, const struct thr
         "kind) VALUES('thread', 0, ?,?,?,?,?)";
     uint64_t bytes = 0, count = 0;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        const struct tally *k = t->kinds[kind] ? &t->kinds[kind]->tally : NULL;
-        if (!k || !k->start_count)
+        const struct tally_rare *r = t->kinds[kind] ? &t->kinds[kind]->rare : NULL;
+        if (!r || !r->start_count)
             continue;
-        bytes += k->start_bytes;
-        count += k->start_count;
-        write_start(a, sql, (uint64_t[]){thread_id, t->device, k->start_bytes, k->start_count}, 4, kind_name(kind));
+        bytes += r->start_bytes;
+        count += r->start_count;
+        write_start(a, sql, (uint64_t[]){thread_id, t->device, r->start_bytes, r->start_count}, 4, kind_name(kind));
     }
     if (count)
         write_start(a, sql, (uint64_t[]){thread_id, t->device, bytes, count}, 4, kind_name(KIND_all));
@@ -128,13 +128,16 @@ static void begin_sites(struct account *a)
     started->site_capacity = t->count + 1;
     for (uint32_t id = 1; id <= t->count; id++) {
         struct site *s = site_at(t, id);
+        if (tally_live_bytes(&s->tally) || tally_live_count(&s->tally))
+            site_rare(t, s);
         tally_anew(&s->tally);
         s->dirty = 0;
         t->dirty[id / 64] &= ~(1ull << (id & 63));
         t->loose[id / 64] &= ~(1ull << (id & 63));
-        s->chunk_high_bytes = s->tally.start_bytes;
-        started->sites[id].moved = s->tally.start_count || s->tally.start_bytes;
-        if (s->tally.start_count || t->packer)
+        const struct tally_rare *r = tally_rare(&s->tally);
+        s->chunk_high_bytes = r->start_bytes;
+        started->sites[id].moved = r->start_count || r->start_bytes;
+        if (r->start_count || t->packer)
             site_mark_dirty(t, s, id);
     }
     map_close(&t->kept);
@@ -145,10 +148,11 @@ static void begin_sites(struct account *a)
 static void begin_thread_kind(struct thread_tally *k)
 {
     const struct tally *t = &k->tally;
-    k->before_alloc_count += t->alloc_count - t->moved_count - t->start_count;
-    k->before_alloc_bytes += t->alloc_bytes - t->moved_bytes - t->start_bytes;
-    k->before_free_count += t->left_count - t->end_count - t->moved_count;
-    k->before_free_bytes += t->left_bytes - t->end_bytes - t->moved_bytes;
+    const struct tally_rare *r = &k->rare;
+    k->before_alloc_count += t->alloc_count - r->moved_count - r->start_count;
+    k->before_alloc_bytes += t->alloc_bytes - r->moved_bytes - r->start_bytes;
+    k->before_free_count += t->left_count - r->end_count - r->moved_count;
+    k->before_free_bytes += t->left_bytes - r->end_bytes - r->moved_bytes;
     tally_anew(&k->tally);
     k->peak_bytes = 0;
 }

@@ -110,6 +110,7 @@ static void leave(struct account *a, const struct event *e, const struct live_bl
         tally_free(tally, b->size, 1, 0);
         histogram_free(&k->histogram, b->size, 1, b->size, 0, 0);
     } else {
+        site_rare(&a->sites, s);
         tally_move(&s->tally, b->size);
         tally_move(tally, b->size);
         histogram_undo(&k->histogram, b->size);

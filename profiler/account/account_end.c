@@ -34,10 +34,11 @@ static void count_teardown(void *context, const struct live_block *b)
     struct tally *thread = account_thread_tally(account_thread_device(a, b->thread_id, s->device), s->kind);
     site_mark_dirty(&a->sites, s, b->site); /* no event of the chunk, which has room for as many sites as events */
     account_thread_dirty(a, b->thread_id);
-    s->tally.teardown_bytes += bytes;
-    s->tally.teardown_count += count;
-    thread->teardown_bytes += bytes;
-    thread->teardown_count += count;
+    struct tally_rare *rare = site_rare(&a->sites, s);
+    rare->teardown_bytes += bytes;
+    rare->teardown_count += count;
+    thread->rare->teardown_bytes += bytes;
+    thread->rare->teardown_count += count;
     k->teardown_bytes += bytes;
     k->teardown_count += count;
     if (x->sign != 1 && count)
@@ -87,8 +88,8 @@ struct torn { /* sites by row */
 static void torn_column(void *arg, uint32_t row, int number, sqlite3_context *value)
 {
     const struct torn *x = arg;
-    const struct tally *t = &site_at(x->sites, x->ids[row])->tally;
-    const uint64_t of_row[] = {x->ids[row], t->teardown_bytes, t->teardown_count};
+    const struct tally_rare *r = tally_rare(&site_at(x->sites, x->ids[row])->tally);
+    const uint64_t of_row[] = {x->ids[row], r->teardown_bytes, r->teardown_count};
     sqlite3_result_int64(value, (int64_t)of_row[number]);
 }
 
@@ -118,7 +119,7 @@ void account_teardown_write(struct account *a)
         return;
     store_step(a->store, none);
     for (uint32_t id = 1; id <= a->sites.count; id++)
-        if (site_at(&a->sites, id)->tally.teardown_count)
+        if (tally_rare(&site_at(&a->sites, id)->tally)->teardown_count)
             *ARRAY_ADD(x.ids, x.count, x.capacity) = id;
     a->torn_rows.name = "new_site_teardown";
     a->torn_rows.declaration = "CREATE TABLE x(rows HIDDEN, site_id, freed_bytes, freed_count)";
@@ -202,10 +203,8 @@ static void end_site(struct account *a, const struct event *e, uint32_t id, stru
     *held = (struct held){0};
     if (s->tally.generation != d->generation)
         account_touch_site(a, s, id);
-    s->tally.left_count += count;
-    s->tally.left_bytes += bytes;
-    s->tally.end_count += count;
-    s->tally.end_bytes += bytes;
+    site_rare(&a->sites, s);
+    tally_end(&s->tally, bytes, count);
     k->end_count += count;
     k->end_bytes += bytes;
     level_drop(&d->level, bytes, count);

@@ -151,16 +151,17 @@ static void add_thread(const struct account *a, unsigned device, uint32_t thread
     const struct thread_account *thread = thread_id < a->thread_capacity ? a->threads[thread_id] : NULL;
     for (const struct thread_device *d = thread && thread_id ? thread->devices : NULL; d; d = d->next)
         for (unsigned kind = 0; d->device == device && kind < KIND_COUNT; kind++) {
-            const struct tally *t = d->kinds[kind] ? &d->kinds[kind]->tally : NULL;
-            if (!t)
+            const struct thread_tally *k = d->kinds[kind];
+            if (!k)
                 continue;
+            const struct tally *t = &k->tally;
+            const struct tally_rare *r = &k->rare;
             f->thread_active_bytes += tally_live_bytes(t);
             f->thread_active_count += tally_live_count(t);
-            const struct thread_tally *k = d->kinds[kind];
-            f->thread_alloc_count += k->before_alloc_count + t->alloc_count - t->moved_count - t->start_count;
-            f->thread_alloc_bytes += k->before_alloc_bytes + t->alloc_bytes - t->moved_bytes - t->start_bytes;
-            f->thread_free_count += k->before_free_count + t->left_count - t->end_count - t->moved_count;
-            f->thread_free_bytes += k->before_free_bytes + t->left_bytes - t->end_bytes - t->moved_bytes;
+            f->thread_alloc_count += k->before_alloc_count + t->alloc_count - r->moved_count - r->start_count;
+            f->thread_alloc_bytes += k->before_alloc_bytes + t->alloc_bytes - r->moved_bytes - r->start_bytes;
+            f->thread_free_count += k->before_free_count + t->left_count - r->end_count - r->moved_count;
+            f->thread_free_bytes += k->before_free_bytes + t->left_bytes - r->end_bytes - r->moved_bytes;
         }
 }
 

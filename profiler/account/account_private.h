@@ -57,9 +57,10 @@ struct process_account {
 
 /* What a thread allocated of a kind of a device. */
 struct thread_tally {
-    struct tally tally;  /* own_peak_bytes: since the chunk began that it changed in last */
-    uint64_t peak_bytes; /* before that */
-    uint32_t chunk_id;   /* that one */
+    struct tally tally; /* own_peak_bytes: since the chunk began that it changed in last */
+    struct tally_rare rare;
+    uint64_t peak_bytes;                                                                   /* before that */
+    uint32_t chunk_id;                                                                     /* that one */
     uint64_t before_alloc_count, before_alloc_bytes, before_free_count, before_free_bytes; /* the accounts began anew */
 };
 

@@ -28,8 +28,10 @@ struct thread_device *account_thread_device(struct account *a, uint32_t thread_i
 
 struct tally *account_thread_tally(struct thread_device *t, unsigned kind)
 {
-    if (!t->kinds[kind])
+    if (!t->kinds[kind]) {
         t->kinds[kind] = xcalloc(1, sizeof *t->kinds[kind]);
+        t->kinds[kind]->tally.rare = &t->kinds[kind]->rare;
+    }
     return &t->kinds[kind]->tally;
 }
 
@@ -65,6 +67,7 @@ static void write_row(struct account *a, uint32_t thread_id, unsigned device, co
 #undef STAT
                               ")";
     int at = 4;
+    const struct tally_rare *r = tally_rare(t);
     sqlite3_stmt *q = store_statement(a->store, sql);
     if (!q)
         return;
@@ -88,14 +91,14 @@ static void add(struct tally *sum, const struct tally *t)
     SUM(lifetime_ns);
     SUM(temporary_count);
     SUM(temporary_bytes);
-    SUM(end_bytes);
-    SUM(end_count);
-    SUM(teardown_bytes);
-    SUM(teardown_count);
-    SUM(moved_bytes);
-    SUM(moved_count);
-    SUM(start_bytes);
-    SUM(start_count);
+    SUM(rare->end_bytes);
+    SUM(rare->end_count);
+    SUM(rare->teardown_bytes);
+    SUM(rare->teardown_count);
+    SUM(rare->moved_bytes);
+    SUM(rare->moved_count);
+    SUM(rare->start_bytes);
+    SUM(rare->start_count);
     MAX(active_peak_bytes);
     MAX(reserved_peak_bytes);
     MAX(largest_bytes);
@@ -111,7 +114,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static void write_device(struct account *a, uint32_t thread_id, const struct thread_device *t, int force)
 {
     const struct device_account *d = a->devices[t->device];
-    struct tally sum = {.own_peak_bytes = larger(t->own_peak_bytes, t->peak_bytes)};
+    struct tally_rare rare = {0};
+    struct tally sum = {.own_peak_bytes = larger(t->own_peak_bytes, t->peak_bytes), .rare = &rare};
     struct tally_peaks sum_peaks = {0};
     int changed = force;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SLAB_PAGES 16u /* of sites: a huge page; a divisor of every page_capacity */
+#define SLAB_PAGES 64u /* of sites: three huge pages; a divisor of every page_capacity */
 #define SLAB_BYTES (SLAB_PAGES * SITE_PAGE * sizeof(struct site))
-#define SLAB_AHEAD 8u                 /* from this one on the next one is touched while it fills */
+#define SLAB_AHEAD 2u                 /* from this one on the next one is touched while it fills */
 #define PAGE_WORDS (SITE_PAGE / 64ul) /* of bits */
 #define PARTS_MOST 256u               /* of newer values: a reader takes longer with each */
 
@@ -93,6 +93,20 @@ void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id)
     t->dirty[id / 64] |= 1ull << (id & 63);
 }
 
+struct tally_rare *site_add_rare(struct site_table *t, struct site *s)
+{
+    struct site_rares *rares = t->rares;
+    if (!rares || rares->used == SITE_RARES) {
+        rares = xmalloc(sizeof *rares);
+        rares->next = t->rares;
+        rares->used = 0;
+        t->rares = rares;
+    }
+    s->tally.rare = &rares->rare[rares->used++];
+    *s->tally.rare = (struct tally_rare){0};
+    return s->tally.rare;
+}
+
 /* --- their rows --- */
 
 /* The columns before the statistics. */
@@ -109,6 +123,7 @@ static uint64_t value_of(const struct site *s, enum packed_column column)
 {
     const struct tally *t = &s->tally;
     const struct tally_peaks *p = &t->written;
+    const struct tally_rare *r = tally_rare(t);
     switch ((int)column) {
 #define VALUE(name, of_site)                                                                                           \
     case PACKED_site_##name:                                                                                           \
@@ -211,26 +226,27 @@ static void write_rows(struct site_table *t, struct store *store, uint32_t count
 /* --- the same, packed --- */
 
 /* Of what processes had left which took their interpreter down; no more than had ended. */
-static uint64_t kept_count(const struct site_table *sites, const struct tally *t, uint32_t id)
+static uint64_t kept_count(const struct site_table *sites, const struct tally_rare *r, uint32_t id)
 {
-    return t->end_count ? map_get(&sites->kept, id, 0) : 0;
+    return r->end_count ? map_get(&sites->kept, id, 0) : 0;
 }
 
-/* Site by site: all columns of one lie in the same four lines of the cache. */
+/* Site by site: all columns of one lie in the same three lines of the cache. */
 static void take_values(const struct site_table *sites, uint32_t row, uint32_t id)
 {
     const struct site *s = site_at(sites, id);
     const struct tally *t = &s->tally;
     const struct tally_peaks *p = &t->written;
+    const struct tally_rare *r = tally_rare(t);
     uint64_t *values = packer_values(sites->packer, PACKED_KEY_site) + row;
 #define VALUE(name, of_site) values[(size_t)(PACKED_site_##name - PACKED_KEY_site) * PACKER_STRIDE] = of_site;
     SITE_VALUES(VALUE)
 #define STAT(name, of_tally) VALUE(name, of_tally)
 #include "tally.def"
 #undef STAT
-    VALUE(torn_bytes, t->teardown_bytes)
-    VALUE(torn_count, t->teardown_count)
-    VALUE(kept_count, kept_count(sites, t, id))
+    VALUE(torn_bytes, r->teardown_bytes)
+    VALUE(torn_count, r->teardown_count)
+    VALUE(kept_count, kept_count(sites, r, id))
 #undef VALUE
 }
 
@@ -320,6 +336,10 @@ void sites_close(struct site_table *t)
         free(t->pages[i]);
     for (uint32_t i = SLAB_PAGES; i < t->page_capacity && t->pages[i]; i += SLAB_PAGES)
         munmap(t->pages[i], SLAB_BYTES);
+    for (struct site_rares *rares = t->rares, *next; rares; rares = next) {
+        next = rares->next;
+        free(rares);
+    }
     packer_close(t->packer);
     map_close(&t->kept);
     free(t->pages);

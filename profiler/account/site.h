@@ -16,7 +16,7 @@
 #define SITE_PAGE_BITS 9
 #define SITE_PAGE      (1u << SITE_PAGE_BITS)
 
-/* Two lines of the cache for most events, four in all: there may be a million. */
+/* Two lines of the cache for most events, three in all: there may be a million. */
 struct site {
     _Alignas(64) uint64_t chunk_high_bytes; /* highest live bytes within the chunk */
     uint32_t next;                          /* site of the same stack; 0: none */
@@ -28,16 +28,24 @@ struct site {
     uint32_t stack_id;
     uint32_t dirty; /* is among those to write */
 };
-_Static_assert(sizeof(struct site) == 256, "a site is four lines of the cache");
+_Static_assert(sizeof(struct site) == 192, "a site is three lines of the cache");
+
+#define SITE_RARES 1023u
+struct site_rares { /* of the sites that have any */
+    struct site_rares *next;
+    uint32_t used;
+    struct tally_rare rare[SITE_RARES];
+};
 
 struct site_table {
     struct site **pages; /* of SITE_PAGE sites, never moved */
     uint32_t count;      /* ids 1..count */
     uint32_t page_capacity;
     int huge_is_slow;
-    struct worker *worker;  /* NULL: no memory is asked for ahead */
-    struct ahead next_slab; /* of pages */
-    uint32_t *by_stack;     /* newest site of a stack; 0: none */
+    struct worker *worker;    /* NULL: no memory is asked for ahead */
+    struct ahead next_slab;   /* of pages */
+    struct site_rares *rares; /* the newest */
+    uint32_t *by_stack;       /* newest site of a stack; 0: none */
     uint32_t stack_capacity;
     /* A bit an id: those that changed since they were written; those whose values at the peak a new peak changes. */
     uint64_t *dirty, *loose;
@@ -71,6 +79,13 @@ static inline uint32_t site_find(struct site_table *t, uint32_t stack_id, uint16
 }
 
 void site_mark_dirty(struct site_table *t, struct site *s, uint32_t id);
+
+struct tally_rare *site_add_rare(struct site_table *t, struct site *s);
+
+static inline struct tally_rare *site_rare(struct site_table *t, struct site *s)
+{
+    return s->tally.rare ? s->tally.rare : site_add_rare(t, s);
+}
 
 struct store;
 /* Writes the sites that changed, and with peaks_moved those whose values at the peak did; the devices' and kinds' tops

@@ -82,6 +82,17 @@ struct tally_peaks { /* the values at the peaks */
     uint64_t kind_bytes;
 };
 
+struct tally_rare { /* what ends, becomes memory of an allocator or is inherited: of few sites, or at the end alone */
+    uint64_t end_bytes; /* of left_bytes */
+    uint64_t end_count;
+    uint64_t teardown_bytes; /* live when the interpreter began to take itself down, and freed by that or live still */
+    uint64_t teardown_count;
+    uint64_t moved_bytes; /* of left_bytes: became segments, so they are neither allocations nor frees */
+    uint64_t moved_count;
+    uint64_t start_bytes; /* of alloc_bytes: inherited, live when the accounts began anew (account_anew.c) */
+    uint64_t start_count;
+};
+
 struct tally {           /* what most events change comes first: 96 bytes (site.h) */
     uint64_t generation; /* the device's, when this was touched last */
     uint64_t alloc_count;
@@ -102,16 +113,15 @@ struct tally {           /* what most events change comes first: 96 bytes (site.
     uint32_t epoch;
     uint32_t kind_epoch;
 
-    uint64_t end_bytes; /* of left_bytes */
-    uint64_t end_count;
-    uint64_t teardown_bytes; /* live when the interpreter began to take itself down, and freed by that or live still */
-    uint64_t teardown_count;
-    uint64_t moved_bytes; /* of left_bytes: became segments, so they are neither allocations nor frees */
-    uint64_t moved_count;
-    uint64_t start_bytes; /* of alloc_bytes: inherited, live when the accounts began anew (account_anew.c) */
-    uint64_t start_count;
+    struct tally_rare *rare;    /* the owner's; NULL: all of it is 0 */
     struct tally_peaks written; /* as last written */
 };
+
+static inline const struct tally_rare *tally_rare(const struct tally *t)
+{
+    static const struct tally_rare none;
+    return t->rare ? t->rare : &none;
+}
 
 static inline uint64_t tally_live_bytes(const struct tally *t)
 {
@@ -169,31 +179,32 @@ static inline void tally_temporary(struct tally *t, uint64_t size, uint64_t coun
     t->temporary_bytes += size;
 }
 
+/* The following ones need t->rare. */
+
 static inline void tally_end(struct tally *t, uint64_t size, uint64_t count)
 {
     t->left_count += count;
     t->left_bytes += size;
-    t->end_count += count;
-    t->end_bytes += size;
+    t->rare->end_count += count;
+    t->rare->end_bytes += size;
 }
 
-/* What is live is inherited; nothing else was. Its device's and kind's levels have begun anew. */
+/* What is live is inherited; nothing else was. Its device's and kind's levels have begun anew. Where nothing is, it
+ * needs no rare. */
 static inline void tally_anew(struct tally *t)
 {
     const uint64_t bytes = tally_live_bytes(t), count = tally_live_count(t);
-    *t = (struct tally){.alloc_bytes = bytes,
-                        .alloc_count = count,
-                        .own_peak_bytes = bytes,
-                        .start_bytes = bytes,
-                        .start_count = count};
+    *t = (struct tally){.alloc_bytes = bytes, .alloc_count = count, .own_peak_bytes = bytes, .rare = t->rare};
+    if (t->rare)
+        *t->rare = (struct tally_rare){.start_bytes = bytes, .start_count = count};
 }
 
 static inline void tally_move(struct tally *t, uint64_t size)
 {
     t->left_count++;
     t->left_bytes += size;
-    t->moved_count++;
-    t->moved_bytes += size;
+    t->rare->moved_count++;
+    t->rare->moved_bytes += size;
 }
 
 /* Both levels sealed (level_seal). */

@@ -36,16 +36,21 @@ static int write_accounts(sqlite3 *db, struct model_ahead *ahead, const struct f
     if (rc == 0 && options->with_source)
         rc = finish_source(db, err);
     struct model m = {0};
+    struct model_sums *sums = NULL;
     if (rc == 0)
         rc = model_load(db, options->is_recording && options->is_self_only, ahead, &m, err);
-    if (rc == 0)
-        rc = model_lines(&m, err);
+    if (rc == 0) {
+        model_lines(&m);
+        sums = model_sums_begin(&m);
+        rc = model_write_lines(&m, err);
+    }
     if (rc == 0 && !options->is_recording) /* else it is a private copy, which plain sqlite3 never sees */
         rc = model_plain(&m, err);
     if (rc == 0)
-        rc = model_accounts(&m, err);
+        rc = model_accounts(sums, err);
     if (rc == 0)
         rc = model_ops(&m, err);
+    model_sums_close(sums);
     model_free(&m);
     if (rc == 0 &&
         (db_meta_set_int(db, "symbolize_ns", now_ns() - start_ns) || db_meta_set_text(db, "state", "complete")))

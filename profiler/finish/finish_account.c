@@ -1,201 +1,19 @@
 /*
- * Accounts by line, function, file and module. Inclusive ones come from one walk over the stack tree: what a key holds
- * is the sum of the subtrees of its outermost occurrences, so that recursion counts once and no stack is expanded.
+ * Accounts by line, function, file and module: the rows of the table, their own peaks, and when what is done.
  */
 #include "finish_account.h"
 
 #include "../../common/array.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #define RANGE_STEPS_MAX 400000000  /* ranges of all sets times chunks: about a second */
 #define MEMBERS_MAX     (4u << 20) /* sites of all sets, a site counted in each set that holds it */
-
-/* --- rows -------------------------------------------------------------------------------------------------------- */
-
-struct row *account_row_of(struct account_pass *p, int inclusive, uint32_t key, uint32_t group)
-{
-    uint32_t *head = &p->heads[inclusive][key];
-    for (uint32_t at = *head; at; at = p->rows[at].next)
-        if (p->rows[at].group == group)
-            return &p->rows[at];
-    struct row *r = ARRAY_ADD(p->rows, p->row_count, p->row_capacity);
-    *r = (struct row){.key = key, .next = *head, .group = group};
-    *head = (uint32_t)p->row_count - 1;
-    return r;
-}
-
-static void row_add(struct account_pass *p, struct row *r, const int64_t *stat, uint32_t first, uint32_t end)
-{
-    account_combine(r->stat, stat);
-    r->site_count += end - first;
-    if (!p->salt) /* no own peak is looked for */
-        return;
-    r->salt += p->salt[end] - p->salt[first];
-    if (r->last_link && p->links[r->last_link].range.end == first) {
-        p->links[r->last_link].range.end = end;
-        return;
-    }
-    uint32_t at = (uint32_t)p->link_count;
-    *ARRAY_ADD(p->links, p->link_count, p->link_capacity) = (struct link){{first, end}, 0};
-    if (r->last_link)
-        p->links[r->last_link].next = at;
-    else
-        r->first_link = at;
-    r->last_link = at;
-    r->link_count++;
-}
-
-/* --- the walk ---------------------------------------------------------------------------------------------------- */
-
-/* Code without a symbol counts as a function by its line. */
-static uint32_t function_key(const struct account_pass *p, uint32_t function, uint32_t line_key)
-{
-    return p->base[SCOPE_FUNCTION] + (function ? function : (uint32_t)p->m->function_count + line_key);
-}
-
-/* The keys of one frame (or, for frame 0, of an address without functions), at most 3. */
-static int keys_of_frame(const struct account_pass *p, const struct model_frame *f, uint32_t keys[3])
-{
-    int n = 0;
-    if (f->line_key)
-        keys[n++] = p->base[SCOPE_LINE] + f->line_key;
-    if (f->function || f->line_key)
-        keys[n++] = function_key(p, f->function, f->line_key);
-    if (f->file)
-        keys[n++] = p->base[SCOPE_FILE] + f->file;
-    return n;
-}
-
-/* Calls visit for every key of a node, those that occur twice twice. */
-static void each_key(struct account_pass *p, uint32_t node, void (*visit)(struct account_pass *, uint32_t))
-{
-    const struct model_address *a = &p->m->addresses[p->m->nodes[node].address];
-    if (a->is_ours)
-        return;
-    for (uint32_t i = 0; i < a->frame_count; i++) {
-        uint32_t keys[3];
-        int n = keys_of_frame(p, &p->m->frames[a->first_frame + i], keys);
-        for (int k = 0; k < n; k++)
-            visit(p, keys[k]);
-    }
-    if (a->line_key) {
-        visit(p, p->base[SCOPE_LINE] + a->line_key);
-        visit(p, function_key(p, 0, a->line_key));
-    }
-    if (p->m->nodes[node].address) /* module 0: in none */
-        visit(p, p->base[SCOPE_MODULE] + a->module);
-}
-
-static void enter_key(struct account_pass *p, uint32_t key)
-{
-    if (p->on_path[key]++)
-        return;
-    *ARRAY_ADD(p->keys, p->key_count, p->key_capacity) = key;
-}
-
-static void leave_key(struct account_pass *p, uint32_t key)
-{
-    p->on_path[key]--;
-}
-
-static void push_node(struct account_pass *p, uint32_t node)
-{
-    size_t groups = p->m->group_count;
-    if (p->level_count == p->level_capacity) {
-        p->level_capacity = p->level_capacity ? p->level_capacity * 2 : 64;
-        p->levels = xrealloc(p->levels, p->level_capacity * sizeof *p->levels);
-        p->sums = xrealloc(p->sums, p->level_capacity * groups * VALUE_COUNT * sizeof *p->sums);
-        p->firsts = xrealloc(p->firsts, p->level_capacity * groups * sizeof *p->firsts);
-    }
-    size_t level = p->level_count++;
-    p->levels[level] = (struct level){node, p->key_count};
-    each_key(p, node, enter_key);
-    int64_t *sums = p->sums + level * groups * VALUE_COUNT;
-    memset(sums, 0, groups * VALUE_COUNT * sizeof *sums);
-    for (size_t g = 0; g < groups; g++) {
-        const struct model_group *group = &p->m->groups[g];
-        uint32_t end = group->first_site + group->site_count;
-        p->firsts[level * groups + g] = p->cursors[g];
-        for (; p->cursors[g] < end && p->m->sites[p->cursors[g]].node == node; p->cursors[g]++)
-            account_combine(sums + g * VALUE_COUNT, model_stat(p->m, &p->m->sites[p->cursors[g]]));
-    }
-}
-
-/* The subtree of the innermost node is complete: its outermost keys take it, and its caller does. */
-static void pop_node(struct account_pass *p)
-{
-    size_t groups = p->m->group_count, level = --p->level_count;
-    int64_t *sums = p->sums + level * groups * VALUE_COUNT;
-    for (size_t g = 0; g < groups; g++) {
-        uint32_t first = p->firsts[level * groups + g], end = p->cursors[g];
-        if (first == end)
-            continue;
-        for (size_t k = p->levels[level].first_key; k < p->key_count; k++)
-            row_add(p, account_row_of(p, 1, p->keys[k], (uint32_t)g), sums + g * VALUE_COUNT, first, end);
-        if (level)
-            account_combine(sums + g * VALUE_COUNT - groups * VALUE_COUNT, sums + g * VALUE_COUNT);
-    }
-    p->key_count = p->levels[level].first_key;
-    each_key(p, p->levels[level].node, leave_key);
-}
-
-static void self_key(struct account_pass *p, int inclusive, uint32_t key, uint32_t i)
-{
-    const struct model_site *s = &p->m->sites[i];
-    row_add(p, account_row_of(p, inclusive, key, s->group), model_stat(p->m, s), i, i + 1);
-}
-
-/* Every site counts for one key of each scope, so that each scope adds up to the totals. */
-void account_self_keys(const struct account_pass *p, const struct model_site *site, uint32_t keys[SCOPE_COUNT])
-{
-    const struct model_frame *f = &p->m->frames[site->self_frame];
-    keys[SCOPE_FILE] = p->base[SCOPE_FILE] + f->file;
-    keys[SCOPE_FUNCTION] = function_key(p, f->function, site->line_key);
-    keys[SCOPE_LINE] = p->base[SCOPE_LINE] + site->line_key;
-    keys[SCOPE_MODULE] = p->base[SCOPE_MODULE] + p->m->addresses[site->self_address].module;
-}
-
-static void add_selves(struct account_pass *p)
-{
-    const struct model *m = p->m;
-    for (uint32_t i = 0; i < m->site_count; i++) {
-        const struct model_site *s = &m->sites[i];
-        uint32_t keys[SCOPE_COUNT];
-        account_self_keys(p, s, keys);
-        for (int k = 0; k < SCOPE_COUNT; k++) {
-            self_key(p, 0, keys[k], i);
-            /* An unknown stack, or one all in memprof, is in no node: what it holds is what it holds itself. And nearly
-             * every stack has a frame without a file: as a caller it says nothing. */
-            if (k == SCOPE_FILE ? !m->frames[s->self_frame].file : !s->self_frame && !s->self_address)
-                self_key(p, 1, keys[k], i);
-        }
-    }
-}
-
-static int walk(struct account_pass *p)
-{
-    struct model *m = p->m;
-    for (size_t g = 0; g < m->group_count; g++) {
-        uint32_t end = m->groups[g].first_site + m->groups[g].site_count;
-        p->cursors[g] = m->groups[g].first_site;
-        while (p->cursors[g] < end && m->sites[p->cursors[g]].node == 0)
-            p->cursors[g]++;
-    }
-    for (size_t i = 1; i < m->node_count; i++) {
-        while (p->level_count && p->levels[p->level_count - 1].node != m->nodes[i].parent)
-            pop_node(p);
-        push_node(p, (uint32_t)i);
-        if (finish_interrupted)
-            return -EINTR;
-    }
-    while (p->level_count)
-        pop_node(p);
-    return 0;
-}
+#define THREAD_NODES    4096       /* fewer are summed sooner than a thread is there */
 
 /* --- own peaks --------------------------------------------------------------------------------------------------- */
 
@@ -400,14 +218,15 @@ static void open_pass(struct account_pass *p)
 
 static void close_pass(struct account_pass *p)
 {
+    free(p->first_of);
+    free(p->keys_of);
     free(p->on_path);
     free(p->heads[0]);
     free(p->heads[1]);
     free(p->rows);
     free(p->links);
     free(p->levels);
-    free(p->sums);
-    free(p->firsts);
+    free(p->subtrees);
     free(p->cursors);
     free(p->keys);
     free(p->salt);
@@ -419,55 +238,90 @@ static void close_pass(struct account_pass *p)
     free(p->out);
 }
 
-/* What the rows of the table are made of. */
-static int collect(struct account_pass *p, struct error *err)
-{
-    if (p->m->is_self_only)
-        return account_sum_selves(p, err);
-    add_selves(p);
-    return walk(p);
-}
-
 /* Of a sampled recording: the sums of the variances, by the same keys. */
 static int spread(struct model *m, struct error *err)
 {
-    int64_t *was = NULL;
+    struct model_stats was;
     int rc = m->is_self_only ? 0 : account_spread_begin(m, &was, err);
-    if (!was)
+    if (rc <= 0)
         return rc;
     struct account_pass p = {.m = m};
     open_pass(&p);
-    rc = collect(&p, err);
+    rc = account_walk(&p);
     if (rc == 0) {
         out_keys(&p);
         rc = account_write_spread(&p, err);
     }
     close_pass(&p);
-    free(m->stats);
+    model_stats_free(&m->stats);
     m->stats = was;
     return rc;
 }
 
-int model_accounts(struct model *m, struct error *err)
+struct model_sums {
+    struct account_pass pass;
+    const char *hindrance; /* why no own peaks are looked for */
+    pthread_t thread;
+    int is_running, rc;
+};
+
+static void *sum(void *arg)
 {
-    struct account_pass p = {.m = m};
-    const char *hindrance = ownpeak_hindrance(m->db), *incomplete = NULL;
-    open_pass(&p);
-    if (!hindrance)
-        make_salt(&p);
-    int rc = collect(&p, err);
+    struct model_sums *s = arg;
+    s->rc = account_walk(&s->pass);
+    return NULL;
+}
+
+struct model_sums *model_sums_begin(struct model *m)
+{
+    struct model_sums *s = xcalloc(1, sizeof *s);
+    s->pass.m = m;
+    s->hindrance = ownpeak_hindrance(m->db);
+    open_pass(&s->pass);
+    if (!s->hindrance)
+        make_salt(&s->pass);
+    if (m->is_self_only)
+        return s;
+    s->is_running = m->node_count > THREAD_NODES && pthread_create(&s->thread, NULL, sum, s) == 0;
+    if (!s->is_running)
+        sum(s);
+    return s;
+}
+
+static int wait_for(struct model_sums *s)
+{
+    if (s->is_running)
+        pthread_join(s->thread, NULL);
+    s->is_running = 0;
+    return s->rc;
+}
+
+void model_sums_close(struct model_sums *s)
+{
+    if (!s)
+        return;
+    wait_for(s);
+    close_pass(&s->pass);
+    free(s);
+}
+
+int model_accounts(struct model_sums *s, struct error *err)
+{
+    struct account_pass *p = &s->pass;
+    struct model *m = p->m;
+    const char *incomplete = NULL;
+    int rc = m->is_self_only ? account_sum_selves(p, err) : wait_for(s);
     if (rc == 0) {
-        out_keys(&p);
-        incomplete = p.has_unknown ? hindrance : NULL;
+        out_keys(p);
+        incomplete = p->has_unknown ? s->hindrance : NULL;
     }
-    if (rc == 0 && !hindrance) {
-        give_ranges(&p);
-        rc = ownpeak_compute(m, p.ranges, p.sets, p.set_count, &incomplete, err);
+    if (rc == 0 && !s->hindrance) {
+        give_ranges(p);
+        rc = ownpeak_compute(m, p->ranges, p->sets, p->set_count, &incomplete, err);
     }
     if (rc == 0)
-        rc = account_write_rows(&p, err);
+        rc = account_write_rows(p, err);
     if (rc == 0)
         rc = note_incomplete(m->db, incomplete, err);
-    close_pass(&p);
     return rc ? rc : spread(m, err);
 }

@@ -47,21 +47,32 @@ struct level { /* a node on the path from the root */
     size_t first_key; /* of its outermost occurrences, in the pass's keys */
 };
 
+struct subtree { /* of a level, what a group has in it so far */
+    uint32_t first_site;
+    int has_sites;
+    int64_t sum[VALUE_COUNT]; /* where it has any */
+};
+
 struct account_pass {
     struct model *m;
     uint32_t base[SCOPE_COUNT + 1]; /* first key of each scope */
-    uint32_t *on_path;              /* occurrences of a key on the path */
-    uint32_t *heads[2];             /* self and inclusive rows of a key */
-    struct row *rows;               /* from 1 */
+    uint32_t *first_of;             /* by address: its keys in keys_of; those of the next one end them */
+    uint32_t *keys_of;
+    size_t keys_of_count, keys_of_capacity;
+    uint8_t *on_path;   /* by key: 1: a node on the path has it */
+    uint32_t *heads[2]; /* self and inclusive rows of a key */
+    struct row *rows;   /* from 1 */
     size_t row_count, row_capacity;
     struct link *links; /* from 1 */
     size_t link_count, link_capacity;
     struct level *levels;
     size_t level_count, level_capacity;
-    int64_t *sums;     /* level, group, statistic */
-    uint32_t *firsts;  /* level, group: first site of the subtree */
-    uint32_t *cursors; /* group: first site not yet met */
-    uint32_t *keys;    /* outermost occurrences of all levels */
+    enum model_stat present[VALUE_COUNT]; /* statistics that any site has */
+    unsigned present_count;
+    int64_t stat[VALUE_COUNT]; /* of one site; 0 of the others */
+    struct subtree *subtrees;  /* level, group */
+    uint32_t *cursors;         /* group: first site not yet met */
+    uint32_t *keys;            /* outermost occurrences of all levels */
     size_t key_count, key_capacity;
     /* own peaks */
     uint64_t *salt;  /* sums of random numbers over the sites before; NULL: none is looked for */
@@ -104,6 +115,9 @@ static inline void account_combine(int64_t *into, const int64_t *from)
 struct row *account_row_of(struct account_pass *p, int inclusive, uint32_t key, uint32_t group);
 /* The keys that a site counts for itself, one a scope. */
 void account_self_keys(const struct account_pass *p, const struct model_site *site, uint32_t keys[SCOPE_COUNT]);
+/* finish_account_walk.c: the rows of what allocated itself and of what it called. Uses the model alone, not the
+ * database. Returns 0 or -EINTR. */
+int account_walk(struct account_pass *p);
 /* finish_account_self.c: the rows of what allocated itself, of a model that is of those alone. */
 int account_sum_selves(struct account_pass *p, struct error *err);
 /* finish_account_write.c: the rows of the table, and those of resident_account. */
@@ -111,8 +125,8 @@ int account_write_rows(struct account_pass *p, struct error *err);
 /* finish_account_spread.c: the same of account_spread, of a pass over variances. */
 void account_bind_key(const struct account_pass *p, const struct out_row *o, sqlite3_stmt *s);
 int account_write_spread(const struct account_pass *p, struct error *err);
-/* Takes the statistics of the sites for their variances; what they were is the caller's, to be given back. NULL: the
- * recording is not sampled, or err. */
-int account_spread_begin(struct model *m, int64_t **was, struct error *err);
+/* Puts the variances of the sites in place of their statistics; these are the caller's, to be given back. Returns 1; 0:
+ * the recording is not sampled; or -errno. */
+int account_spread_begin(struct model *m, struct model_stats *was, struct error *err);
 
 #endif

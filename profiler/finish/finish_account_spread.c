@@ -27,19 +27,28 @@ static int64_t whole(double variance)
     return variance < 0 ? 0 : variance < 9e18 ? llround(variance) : INT64_MAX;
 }
 
-/* Of a site, in place of its statistics. */
-static void vary(int64_t *stat, double excess_bytes, double count_spread, double mean_bytes)
+/* Of a site, instead of its statistics. */
+static void vary(struct model_stats *into, const struct model_stats *was, uint32_t row, double bytes, double count)
 {
-    const double bytes = excess_bytes / mean_bytes, count = count_spread * SPREAD_COUNT_PARTS;
-    int64_t was[VALUE_COUNT];
-    memcpy(was, stat, sizeof was);
-    memset(stat, 0, sizeof was);
-#define SPREAD(column, unit) stat[STAT_##column] = whole((double)was[STAT_##column] * unit);
+#define SPREAD(column, unit)                                                                                           \
+    into->own[STAT_##column][row] = (uint64_t)whole((double)(int64_t)packed_at(&was->of[STAT_##column], row) * unit);
 #include "../../common/spread.def"
 #undef SPREAD
 }
 
-int account_spread_begin(struct model *m, int64_t **was, struct error *err)
+static void vary_all(struct model *m, const struct model_stats *was, const struct sizes *z, double mean_bytes)
+{
+#define SPREAD(column, unit) model_stats_add(&m->stats, STAT_##column, m->site_count);
+#include "../../common/spread.def"
+#undef SPREAD
+    for (size_t i = 0; i < m->site_count; i++) {
+        const struct model_site *site = &m->sites[i];
+        vary(&m->stats, was, site->row, z->excess_bytes[site->id] / mean_bytes,
+             z->count_spread[site->id] * SPREAD_COUNT_PARTS);
+    }
+}
+
+int account_spread_begin(struct model *m, struct model_stats *was, struct error *err)
 {
     double mean_bytes = (double)db_meta_int(m->db, "sample_bytes", 0);
     struct sizes z = {.capacity = 1};
@@ -51,18 +60,13 @@ int account_spread_begin(struct model *m, int64_t **was, struct error *err)
     z.count_spread = xcalloc(z.capacity, sizeof *z.count_spread);
     int rc = model_each(m->db, "SELECT site_id, excess_bytes, count_spread FROM site_sample", add_size, &z, err);
     if (rc == 0) {
-        size_t values = m->site_count * VALUE_COUNT;
-        int64_t *stats = xmalloc((values + 1) * sizeof *stats);
-        memcpy(stats, m->stats, values * sizeof *stats);
         *was = m->stats;
-        m->stats = stats;
-        for (size_t i = 0; i < m->site_count; i++)
-            vary(model_stat(m, &m->sites[i]), z.excess_bytes[m->sites[i].id], z.count_spread[m->sites[i].id],
-                 mean_bytes);
+        m->stats = (struct model_stats){.capacity = 0};
+        vary_all(m, was, &z, mean_bytes);
     }
     free(z.excess_bytes);
     free(z.count_spread);
-    return rc;
+    return rc ? rc : 1;
 }
 
 int account_write_spread(const struct account_pass *p, struct error *err)

@@ -36,11 +36,6 @@ struct state { /* of a node: what its callees inherit; frames and addresses: 0: 
     unsigned is_foreign : 1;          /* code without a symbol that no line with source called by name */
 };
 
-struct self {       /* by node: what a site there is named by */
-    uint32_t frame; /* 0: an address without a symbol: */
-    uint32_t address;
-};
-
 struct pass {
     struct model *m;
     struct text_map keys;
@@ -48,7 +43,7 @@ struct pass {
      * else by node. */
     struct state *states;
     size_t state_capacity;
-    struct self *selves;
+    uint32_t *cursors; /* by group: first site not yet met */
 };
 
 static uint32_t line_of(struct pass *p, struct line_key key)
@@ -220,11 +215,30 @@ static void find_self(const struct pass *p, struct state *s)
     s->self_address = address && !a->is_ours ? address : caller->self_address;
 }
 
-static struct self self_of(const struct state *s)
+/* Frame 0: by an address without a symbol. */
+static void name_site(struct model_site *site, const struct state *s)
 {
-    uint32_t address = s->self_bare ? s->self_bare : s->self_address;
-    uint32_t frame = s->self_source || s->self_bare ? s->self_source : s->self_named ? s->self_named : s->self_family;
-    return (struct self){frame, address};
+    site->self_address = s->self_bare ? s->self_bare : s->self_address;
+    site->self_frame = s->self_source || s->self_bare ? s->self_source : s->self_named ? s->self_named : s->self_family;
+}
+
+static void open_cursors(struct pass *p)
+{
+    const struct model *m = p->m;
+    p->cursors = xcalloc(m->group_count + 1, sizeof *p->cursors);
+    for (size_t g = 0; g < m->group_count; g++)
+        p->cursors[g] = m->groups[g].first_site;
+}
+
+/* Sites of each group are in the order of their nodes. */
+static void name_sites_at(struct pass *p, uint32_t node, const struct state *s)
+{
+    struct model *m = p->m;
+    for (size_t g = 0; g < m->group_count; g++) {
+        const uint32_t end = m->groups[g].first_site + m->groups[g].site_count;
+        while (p->cursors[g] < end && m->sites[p->cursors[g]].node == node)
+            name_site(&m->sites[p->cursors[g]++], s);
+    }
 }
 
 /* Parents come before children. */
@@ -233,7 +247,9 @@ static void find_selves(struct pass *p)
     const struct model *m = p->m;
     uint32_t caller = 0;
     ARRAY_ROOM_ZERO(p->states, m->is_self_only ? m->node_count : 64, p->state_capacity);
-    p->selves = xcalloc(m->node_count, sizeof *p->selves);
+    open_cursors(p);
+    if (!m->is_self_only)
+        name_sites_at(p, 0, &p->states[0]);
     for (size_t i = 1; i < m->node_count; i++) {
         const uint32_t parent = m->nodes[i].parent;
         if (m->is_self_only)
@@ -244,32 +260,31 @@ static void find_selves(struct pass *p)
         ARRAY_ROOM_ZERO(p->states, place + 1, p->state_capacity);
         p->states[place] = (struct state){.node = (uint32_t)i, .caller = caller};
         find_self(p, &p->states[place]);
-        p->selves[i] = self_of(&p->states[place]);
+        if (!m->is_self_only)
+            name_sites_at(p, (uint32_t)i, &p->states[place]);
         caller = (uint32_t)place;
     }
+    for (size_t i = 0; m->is_self_only && i < m->site_count; i++)
+        name_site(&m->sites[i], &p->states[m->sites[i].node]);
 }
 
-static void give_self(struct pass *p, struct model_site *site)
+static void give_line(struct pass *p, struct model_site *site)
 {
     struct model *m = p->m;
-    uint32_t frame = p->selves[site->node].frame, address = p->selves[site->node].address;
-    if (frame) {
-        site->self_frame = frame;
+    uint32_t frame = site->self_frame, address = site->self_address;
+    if (frame) { /* of a line or a function, so it has a key */
         site->self_address = m->frames[frame].address;
-        site->line_key = m->frames[frame].line ? m->frames[frame].line_key
-                                               : line_of(p, (struct line_key){.function = m->frames[frame].function});
+        site->line_key = m->frames[frame].line_key;
         return;
     }
-    site->self_address = address;
-    struct line_key key = {0};
-    if (address) {
-        key.module = m->addresses[address].module;
-        key.offset = m->addresses[address].offset;
-        key.has_offset = 1;
+    if (!address) {
+        site->line_key = line_of(p, (struct line_key){0});
+        return;
     }
-    site->line_key = line_of(p, key);
-    if (address)
-        m->addresses[address].line_key = site->line_key;
+    struct model_address *a = &m->addresses[address];
+    if (!a->line_key)
+        a->line_key = line_of(p, (struct line_key){.module = a->module, .offset = a->offset, .has_offset = 1});
+    site->line_key = a->line_key;
 }
 
 /* --- rows -------------------------------------------------------------------------------------------------------- */
@@ -374,16 +389,20 @@ static int write_sites(struct model *m, struct error *err)
     return rc;
 }
 
-int model_lines(struct model *m, struct error *err)
+void model_lines(struct model *m)
 {
     struct pass p = {.m = m};
     key_frames(&p);
     find_selves(&p);
     for (size_t i = 0; i < m->site_count; i++)
-        give_self(&p, &m->sites[i]);
+        give_line(&p, &m->sites[i]);
     free(p.states);
-    free(p.selves);
+    free(p.cursors);
     text_map_close(&p.keys);
+}
+
+int model_write_lines(struct model *m, struct error *err)
+{
     int rc = write_lines(m, err);
     return rc ? rc : write_sites(m, err);
 }

@@ -241,7 +241,7 @@ void model_free(struct model *m)
     free(m->frames);
     free(m->nodes);
     free(m->sites);
-    free(m->stats);
+    model_stats_free(&m->stats);
     free(m->groups);
     free(m->lines);
     memset(m, 0, sizeof *m);

@@ -98,6 +98,12 @@ struct model_site { /* by group, then by node */
     uint32_t row;     /* of its statistics */
 };
 
+struct model_stats { /* of sites, a column each, by the site's row (from 1) */
+    struct packed_values of[VALUE_COUNT];
+    uint64_t *own[VALUE_COUNT]; /* those of them that are none of m->packed */
+    size_t capacity;            /* of each of these, where they grow */
+};
+
 struct model_line { /* what the table line says: indexes */
     uint32_t function, file;
     int32_t line;
@@ -124,8 +130,7 @@ struct model {
     size_t tree_addresses;    /* rows of the table address when the nodes were read */
     struct model_site *sites; /* from 0 */
     size_t site_count, site_capacity;
-    int64_t *stats; /* of sites: VALUE_COUNT each (model_stat); NULL: self only */
-    size_t stat_capacity;
+    struct model_stats stats;   /* none: self only */
     int is_self_only;           /* sites by their ids, nodes by theirs, and statistics in m->packed alone */
     struct model_group *groups; /* from 0 */
     size_t group_count, group_capacity;
@@ -133,10 +138,14 @@ struct model {
     size_t line_count, line_capacity;
 };
 
-static inline int64_t *model_stat(const struct model *m, const struct model_site *site)
+static inline int64_t model_stat(const struct model *m, const struct model_site *site, enum model_stat stat)
 {
-    return m->stats + (size_t)site->row * VALUE_COUNT;
+    return (int64_t)packed_at(&m->stats.of[stat], site->row);
 }
+
+/* A column of the model's own for row_count rows, all 0. */
+uint64_t *model_stats_add(struct model_stats *s, enum model_stat stat, size_t row_count);
+void model_stats_free(struct model_stats *s);
 
 /* Calls row for every row of the query. -EINTR: interrupted. */
 int model_each(sqlite3 *db, const char *sql, void (*row)(void *arg, sqlite3_stmt *s), void *arg, struct error *err);
@@ -158,12 +167,18 @@ int model_scans(const struct model *m, void (*add)(void *arg, int64_t site_id, e
  * where that is cheaper. */
 int model_load(sqlite3 *db, int is_self_only, struct model_ahead *ahead, struct model *m, struct error *err);
 void model_free(struct model *m);
-/* finish_lines.c: self lines of all sites, keys of all frames; writes line and site_line. */
-int model_lines(struct model *m, struct error *err);
+/* finish_lines.c: self lines of all sites, keys of all frames; */
+void model_lines(struct model *m);
+/* and their rows of line and site_line. */
+int model_write_lines(struct model *m, struct error *err);
 /* finish_plain.c: of packed tables, writes plain rows of what is looked at most. */
 int model_plain(struct model *m, struct error *err);
-/* finish_account.c: writes account. */
-int model_accounts(struct model *m, struct error *err);
+/* finish_account.c: sums of the sites by line, function, file and module, beside what else is made of the model. */
+struct model_sums;
+struct model_sums *model_sums_begin(struct model *m);
+void model_sums_close(struct model_sums *sums);
+/* Waits for them and writes account. */
+int model_accounts(struct model_sums *sums, struct error *err);
 /* finish_ops.c: PyTorch's operators and phases; writes op, site_op, their accounts, and marks of domain 'pytorch'. */
 int model_ops(struct model *m, struct error *err);
 

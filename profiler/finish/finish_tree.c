@@ -22,9 +22,9 @@ struct tree {
     struct ids addresses, nodes;
     size_t parent_capacity;
     int64_t *parents; /* of nodes, by place in the table: stack_id, the node's own without one; NULL: packed */
-    const struct packed_values *packed_parents; /* NULL: plain rows */
-    uint32_t *new_index;                        /* of nodes: by place in the table + 1 */
-    const struct packed_values *stacks;         /* of sites; NULL: plain rows */
+    const struct packed_values *packed_parents, *packed_addresses; /* NULL: plain rows */
+    uint32_t *new_index;                                           /* of nodes: by place in the table + 1 */
+    const struct packed_values *stacks;                            /* of sites; NULL: plain rows */
 };
 
 /* --- the stack tree ---------------------------------------------------------------------------------------------- */
@@ -56,20 +56,12 @@ static int read_packed(const struct model *m, enum packed_column column, const s
 static int read_packed_nodes(struct tree *l)
 {
     struct model *m = l->m;
-    const struct packed_values *addresses;
-    int rc = read_packed(m, PACKED_stack_address_id, &addresses, l->err);
+    int rc = read_packed(m, PACKED_stack_address_id, &l->packed_addresses, l->err);
     if (rc == 0)
         rc = read_packed(m, PACKED_stack_parent_id, &l->packed_parents, l->err);
-    if (rc)
-        return rc;
-    size_t count = (size_t)packed_count(m->packed, PACKED_TABLE_stack);
-    ARRAY_ROOM(m->nodes, count + 1, m->node_capacity);
-    for (uint32_t i = 1; i <= count;
-         i++) /* a caller has a lower id: where order_nodes is left out it comes first too */
-        m->nodes[i] = (struct model_node){(uint32_t)packed_at(l->packed_parents, i),
-                                          ids_find(&l->addresses, (int64_t)packed_at(addresses, i))};
-    m->node_count = count + 1;
-    return 0;
+    if (rc == 0)
+        m->node_count = (size_t)packed_count(m->packed, PACKED_TABLE_stack) + 1;
+    return rc;
 }
 
 static int read_plain_nodes(struct tree *l)
@@ -81,9 +73,14 @@ static int read_plain_nodes(struct tree *l)
 /* By place in the table + 1; 0: none. */
 static uint32_t node_parent(const struct tree *l, size_t i)
 {
-    if (l->packed_parents)
-        return (uint32_t)packed_at(l->packed_parents, (uint32_t)i);
     return l->parents[i - 1] == l->nodes.ids[i - 1] ? 0 : ids_find(&l->nodes, l->parents[i - 1]);
+}
+
+static uint32_t node_address(const struct tree *l, uint32_t i)
+{
+    if (l->packed_addresses)
+        return ids_find(&l->addresses, (int64_t)packed_at(l->packed_addresses, i));
+    return l->m->nodes[i].address;
 }
 
 struct links { /* first child and next sibling, by old index */
@@ -189,24 +186,44 @@ static int is_ascending(const uint32_t *parent, size_t n)
     return 1;
 }
 
+static void order_plain(struct tree *l, struct links *k)
+{
+    size_t n = l->m->node_count;
+    k->parent = xcalloc(n, sizeof *k->parent);
+    for (size_t i = 1; i < n; i++)
+        k->parent[i] = node_parent(l, i);
+    if (is_ascending(k->parent, n))
+        number_ascending(l, k->parent);
+    else
+        number_linked(l, k);
+}
+
 static void order_nodes(struct tree *l)
 {
     struct model *m = l->m;
-    size_t n = m->node_count;
-    struct links k = {.parent = xcalloc(n, sizeof *k.parent)};
+    struct links k = {0};
+    const uint32_t n = (uint32_t)m->node_count;
     l->new_index = xcalloc(n, sizeof *l->new_index);
-    for (size_t i = 1; i < n; i++)
-        k.parent[i] = node_parent(l, i);
-    if (is_ascending(k.parent, n))
-        number_ascending(l, k.parent);
-    else
-        number_linked(l, &k);
+    if (!l->packed_parents)
+        order_plain(l, &k);
+    else if (n > 1) /* a packed caller has a lower id, and no id is wide */
+        number_ascending(l, l->packed_parents->narrow);
+    const uint32_t *parent = k.parent ? k.parent : l->packed_parents->narrow;
     struct model_node *nodes = xcalloc(n, sizeof *nodes);
-    for (size_t i = 1; i < n; i++)
-        nodes[l->new_index[i]] = (struct model_node){l->new_index[k.parent[i]], m->nodes[i].address};
+    for (uint32_t i = 1; i < n; i++)
+        nodes[l->new_index[i]] = (struct model_node){l->new_index[parent[i]], node_address(l, i)};
     free(m->nodes);
     m->nodes = nodes;
     free(k.parent);
+}
+
+/* Where they stay in the order of the table: packed ones, of which each caller comes before its callees too. */
+static void take_nodes(struct tree *l)
+{
+    struct model *m = l->m;
+    ARRAY_ROOM(m->nodes, m->node_count, m->node_capacity);
+    for (uint32_t i = 1; i < m->node_count; i++)
+        m->nodes[i] = (struct model_node){(uint32_t)packed_at(l->packed_parents, i), node_address(l, i)};
 }
 
 /* --- sites ------------------------------------------------------------------------------------------------------- */
@@ -235,10 +252,40 @@ static uint32_t node_of_stack(const struct tree *l, uint64_t stack_id)
 
 static struct model_site *add_site(struct model *m, int64_t id)
 {
-    uint32_t row = (uint32_t)m->site_count;
     struct model_site *site = ARRAY_ADD(m->sites, m->site_count, m->site_capacity);
-    *site = (struct model_site){.id = id, .row = row};
+    *site = (struct model_site){.id = id, .row = (uint32_t)m->site_count};
     return site;
+}
+
+/* --- their statistics -------------------------------------------------------------------------------------------- */
+
+uint64_t *model_stats_add(struct model_stats *s, enum model_stat stat, size_t row_count)
+{
+    s->own[stat] = xcalloc(row_count + 1, sizeof *s->own[stat]);
+    s->of[stat] = (struct packed_values){.wide = s->own[stat]};
+    return s->own[stat];
+}
+
+void model_stats_free(struct model_stats *s)
+{
+    for (int i = 0; i < VALUE_COUNT; i++)
+        free(s->own[i]);
+    *s = (struct model_stats){.capacity = 0};
+}
+
+/* A row more of each. The largest own peak of one site is its own. */
+static void grow_stats(struct model_stats *s, size_t row_count)
+{
+    size_t capacity = 0;
+    for (int i = 0; i < VALUE_COUNT; i++) {
+        if (i == STAT_own_largest)
+            continue;
+        capacity = s->capacity;
+        ARRAY_ROOM(s->own[i], row_count + 1, capacity);
+        s->of[i].wide = s->own[i];
+    }
+    s->of[STAT_own_largest] = s->of[STAT_own_peak_bytes];
+    s->capacity = capacity;
 }
 
 static void site_row(void *arg, sqlite3_stmt *s)
@@ -246,16 +293,13 @@ static void site_row(void *arg, sqlite3_stmt *s)
     struct tree *l = arg;
     struct model *m = l->m;
     struct model_site *site = add_site(m, sqlite3_column_int64(s, 0));
-    ARRAY_ROOM(m->stats, m->site_count * VALUE_COUNT, m->stat_capacity);
-    int64_t *stat = model_stat(m, site);
-    memset(stat, 0, VALUE_COUNT * sizeof *stat);
+    grow_stats(&m->stats, m->site_count);
     site->node = sqlite3_column_type(s, 1) == SQLITE_NULL ? 0 : node_of_stack(l, (uint64_t)sqlite3_column_int64(s, 1));
     site->group = group_of(m, sqlite3_column_int64(s, 2), db_text(s, 3));
     m->groups[site->group].site_count++;
     for (int i = 0; i < VALUE_COUNT; i++)
         if (i != STAT_own_largest)
-            stat[i] = sqlite3_column_int64(s, 4 + i - (i > STAT_own_largest));
-    stat[STAT_own_largest] = stat[STAT_own_peak_bytes];
+            m->stats.own[i][site->row] = (uint64_t)sqlite3_column_int64(s, 4 + i - (i > STAT_own_largest));
 }
 
 static int by_device(const void *a, const void *b)
@@ -451,28 +495,27 @@ int model_scans(const struct model *m, void (*add)(void *arg, int64_t site_id, e
 /* Sites are still in their order, without gaps. */
 static void add_to_site(void *arg, int64_t site_id, enum model_stat stat, uint64_t value)
 {
-    struct tree *l = arg;
-    if (site_id >= 1 && (uint64_t)site_id <= l->m->site_count)
-        wrap_change(&model_stat(l->m, &l->m->sites[site_id - 1])[stat], value);
+    struct model *m = ((struct tree *)arg)->m;
+    if (site_id < 1 || (uint64_t)site_id > m->site_count || !value)
+        return;
+    uint64_t *values = m->stats.own[stat];
+    if (!values)
+        values = model_stats_add(&m->stats, stat, m->site_count);
+    values[site_id] += value;
 }
 
-/* Row by row: the columns are read from side by side, and a row is written once. */
+/* The columns stay as they are read: rows of all of them would be the most memory of all. */
 static int read_stats(struct tree *l)
 {
     struct model *m = l->m;
-    const struct packed_values *columns[STAT_COUNT];
     for (int k = 0; k < STAT_COUNT; k++) {
-        int rc = read_packed(m, PACKED_STATS + (enum packed_column)k, &columns[k], l->err);
+        const struct packed_values *values;
+        int rc = read_packed(m, PACKED_STATS + (enum packed_column)k, &values, l->err);
         if (rc)
             return rc;
+        m->stats.of[k] = *values;
     }
-    m->stats = xcalloc(m->site_count * VALUE_COUNT + 1, sizeof *m->stats);
-    for (uint32_t i = 0; i < m->site_count; i++) {
-        int64_t *stat = m->stats + (size_t)i * VALUE_COUNT;
-        for (int k = 0; k < STAT_COUNT; k++)
-            stat[k] = (int64_t)packed_at(columns[k], i + 1);
-        stat[STAT_own_largest] = stat[STAT_own_peak_bytes];
-    }
+    m->stats.of[STAT_own_largest] = m->stats.of[STAT_own_peak_bytes];
     return model_scans(m, add_to_site, l, l->err);
 }
 
@@ -528,7 +571,9 @@ static int load(struct tree *l)
         sem_post(m->has_read);
     if (rc)
         return rc;
-    if (!m->is_self_only)
+    if (m->is_self_only)
+        take_nodes(l);
+    else
         order_nodes(l);
     if (!is_packed)
         rc = read_plain_sites(l);

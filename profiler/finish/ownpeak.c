@@ -239,7 +239,7 @@ static void bound_chunk(struct pass *p, const struct chunk_delta *deltas, size_t
 /* What a part of a rotated recording inherited. */
 static uint64_t started(const struct pass *p, size_t site)
 {
-    return (uint64_t)model_stat(p->m, &p->m->sites[site])[STAT_start_bytes];
+    return (uint64_t)model_stat(p->m, &p->m->sites[site], STAT_start_bytes);
 }
 
 static void apply_deltas(struct pass *p, const struct chunk_delta *deltas, size_t count)
@@ -277,12 +277,12 @@ static int adds_up(const struct pass *p)
     int has_segments = db_int(p->m->db, "SELECT EXISTS (SELECT 1 FROM segment)", 0) != 0;
     int has_end = db_meta_int(p->m->db, "part_end_ns", 0) == 0;
     for (size_t i = 0; i < p->m->site_count; i++) {
-        const int64_t *stat = model_stat(p->m, &p->m->sites[i]);
-        const uint64_t moved = p->allocated[i] - (uint64_t)stat[STAT_alloc_bytes];
-        const uint64_t ended = p->freed[i] - (uint64_t)stat[STAT_free_bytes] - moved;
+        const struct model_site *site = &p->m->sites[i];
+        const uint64_t moved = p->allocated[i] - (uint64_t)model_stat(p->m, site, STAT_alloc_bytes);
+        const uint64_t ended = p->freed[i] - (uint64_t)model_stat(p->m, site, STAT_free_bytes) - moved;
         /* of a recording that goes on elsewhere, or was cut off, what is live is at the end, too */
         const uint64_t live = has_end ? 0 : (uint64_t)p->live[i];
-        const uint64_t end = (uint64_t)stat[STAT_end_bytes] - live;
+        const uint64_t end = (uint64_t)model_stat(p->m, site, STAT_end_bytes) - live;
         if ((moved && !has_segments) || moved > p->allocated[i] || ended > end || (ended != end && !has_teardown))
             return 0;
     }

@@ -71,9 +71,12 @@ struct cursor {
     int is_of_stack; /* the sites of one stack */
     int is_of_line;  /* those with this line */
     uint64_t line_id;
+    const struct packed_values *above; /* those with more than least in it; NULL: all */
+    int64_t least;
 };
 
-enum { PLAN_ALL, PLAN_ROW, PLAN_STACK, PLAN_LINE, PLAN_LOOK };
+enum { PLAN_ALL, PLAN_ROW, PLAN_STACK, PLAN_LINE, PLAN_LOOK, PLAN_ABOVE };
+#define PLAN_BITS 8 /* of PLAN_ABOVE the column comes behind */
 
 static struct table *table_of(sqlite3_vtab_cursor *cursor)
 {
@@ -116,6 +119,20 @@ static int fail(sqlite3_vtab *base, long rc)
     return rc == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
+/* Sites with more than a number of something: what is passed over here costs a hundredth of SQLite's look at it. How
+ * many they are nobody knows, so it is as dear as all. */
+static void plan_above(sqlite3_index_info *info)
+{
+    for (int i = 0; i < info->nConstraint; i++) {
+        if (!info->aConstraint[i].usable || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_GT ||
+            info->aConstraint[i].iColumn < SITE_STATS)
+            continue;
+        info->idxNum = PLAN_ABOVE | info->aConstraint[i].iColumn << PLAN_BITS;
+        info->aConstraintUsage[i].argvIndex = 1;
+        return;
+    }
+}
+
 static int plan(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const struct table *t = (const struct table *)(const void *)base;
@@ -150,6 +167,8 @@ static int plan(sqlite3_vtab *base, sqlite3_index_info *info)
                      [PLAN_LOOK] = {50000, 50000}};
     info->estimatedRows = estimates[info->idxNum].rows;
     info->estimatedCost = estimates[info->idxNum].cost;
+    if (info->idxNum == PLAN_ALL && view == VIEW_site)
+        plan_above(info);
     if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn <= id && !info->aOrderBy[0].desc)
         info->orderByConsumed = 1; /* rows come by their id, of a stack too */
     return SQLITE_OK;
@@ -178,6 +197,8 @@ static void skip_absent(const struct table *t, struct cursor *c)
 {
     const struct packed_values *there;
     enum packed_column column = views[t->view].there;
+    while (c->above && c->row <= c->last && (int64_t)packed_at(c->above, c->row) <= c->least)
+        c->row++;
     if (column == PACKED_COLUMNS || !c->row || packed_read(t->packed, column, &there))
         return;
     uint32_t row = c->row;
@@ -210,6 +231,11 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
         c->row = wanted > 0;
     } else if (number == PLAN_LOOK) {
         packed_look_rows(t->packed, wanted, &c->row, &c->last);
+    } else if (number > PLAN_ABOVE && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
+        int rc = packed_read(t->packed, views[t->view].first + (unsigned)(number >> PLAN_BITS) - 1, &c->above);
+        if (rc)
+            return fail(base->pVtab, rc);
+        c->least = wanted;
     }
     skip_absent(t, c);
     return SQLITE_OK;

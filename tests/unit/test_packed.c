@@ -210,6 +210,32 @@ static void compare_sites(struct packed *p, uint32_t count)
     }
 }
 
+/* Rows with more than a number, which the virtual table passes over itself. */
+static void compare_above(sqlite3 *db, uint32_t count)
+{
+    static const int64_t least[] = {INT64_MIN, -1, 0, 1000, INT64_MAX / 4, INT64_MAX};
+    struct error err;
+    assert_int_equal(packed_views(db, &err), 0);
+    for (size_t k = 0; k < sizeof least / sizeof *least; k++) {
+        int64_t ids = 0;
+        char sql[200];
+        for (uint32_t i = 1; i <= count; i++)
+            ids += (int64_t)sites[PACKED_site_lifetime_ns][i] > least[k] ? i : 0;
+        snprintf(sql, sizeof sql,
+                 "SELECT total(site_id) FROM site WHERE alloc_count >= 0 AND lifetime_ns > (SELECT CAST('%lld' AS "
+                 "INTEGER))",
+                 (long long)least[k]);
+        assert_int_equal(db_int(db, sql, -1), ids);
+    }
+    assert_int_equal(db_int(db, "SELECT count(*) FROM site WHERE end_count > 'x' OR alloc_count > NULL", -1), 0);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM site WHERE end_count > 'x'", -1), 0);
+    assert_int_equal(db_int(db,
+                            "SELECT (SELECT count(*) FROM site WHERE end_count > 10.5) = count(*) FROM site WHERE "
+                            "end_count > 10",
+                            -1),
+                     1);
+}
+
 static void test_sites(void **state)
 {
     (void)state;
@@ -236,6 +262,7 @@ static void test_sites(void **state)
     }
     packed_renew(p); /* it sees them only then */
     compare_sites(p, count);
+    compare_above(db, count);
     uint32_t too_high = PACKED_ROWS_MAX; /* more than there are rows at all */
     put(db, codec, 11, PACKED_ROW_IDS, 0, &too_high, 1);
     packed_renew(p);

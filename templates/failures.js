@@ -11,9 +11,10 @@ const failures = {
     byId('nav-failures').hidden = !list.length;
     if (!list.length) return;
     this.shown = list.length - 1;
-    const retried = model.core.retry_count, n = model.core.failure_count;
+    const retried = model.core.retry_count, n = model.core.failure_count, unlisted = model.core.unlisted_count;
     byId('failures-note').textContent = plural(n, 'allocation', 'allocations') + ' failed' + (retried ? '; ' + plural(retried, 'was', 'were') + ' had when tried again' : '') + '.'
-      + (n > list.length ? ' The last ' + count(list.length) + ' are listed; memprof sql has all.' : '') + (n > 1 ? ' Choose one: the whole page follows.' : '');
+      + (unlisted ? ' ' + count(unlisted) + ' more failed after these, which the file has no rows of.' : '')
+      + (n > list.length ? ' The last ' + count(list.length) + (unlisted ? ' of these' : '') + ' are listed; memprof sql has all' + (unlisted ? ' that the file has' : '') + '.' : '') + (n > 1 ? ' Choose one: the whole page follows.' : '');
   },
 
   /* The last failure of a device, -1: none. */

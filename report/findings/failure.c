@@ -44,6 +44,20 @@ void failure_limit(sqlite3 *db, const char *device, int64_t limit_bytes, int64_t
         buf_printf(text, ", of which memprof itself has %s mapped", units_bytes(number, own_bytes));
 }
 
+int64_t failure_unlisted_count(sqlite3 *db)
+{
+    return db_int(db, "SELECT sum(value) FROM counter WHERE name = 'unlisted_failures'", 0);
+}
+
+void failure_unlisted(sqlite3 *db, struct buf *text)
+{
+    const int64_t count = failure_unlisted_count(db);
+    char number[UNITS_TEXT];
+    if (count > 0)
+        buf_printf(text, "%s more allocation%s failed after these, which the file has no rows of.",
+                   units_count(number, count), count == 1 ? "" : "s");
+}
+
 static void say_place(sqlite3_stmt *row, struct buf *text)
 {
     if (sqlite3_column_type(row, 5) == SQLITE_NULL)

@@ -16,6 +16,9 @@
 
 /* One sentence of a row. */
 void failure_handled(sqlite3 *db, sqlite3_stmt *row, struct buf *text);
+/* How many failed after those that the file has rows of; and a sentence of them, nothing where there are none. */
+int64_t failure_unlisted_count(sqlite3 *db);
+void failure_unlisted(sqlite3 *db, struct buf *text);
 /* "more than the machine's 16.00 GiB of memory and swap": why an allocation of that size is impossible
  * under that limit (v_oom.address_limit_bytes). */
 void failure_bound(sqlite3 *db, int64_t size_bytes, int64_t limit_bytes, struct buf *text);

@@ -6,7 +6,8 @@
 
 #define SHOWN 3
 
-static void find_failure(struct rules *r, sqlite3_stmt *s)
+/* unlisted: a sentence of those that no row is of; empty: there are none. */
+static void find_failure(struct rules *r, sqlite3_stmt *s, int is_first, const char *unlisted)
 {
     char total[UNITS_TEXT];
     struct finding *f = rule_finding(r, db_text(s, 3));
@@ -21,7 +22,8 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         free(function);
     }
     if (sqlite3_column_int64(s, 10) > 1)
-        finding_say(f, " failed, the last of %s alike,", units_count(r->d, sqlite3_column_int64(s, 10)));
+        finding_say(f, " failed, the last%s of %s alike%s,", *unlisted ? " listed" : "",
+                    units_count(r->d, sqlite3_column_int64(s, 10)), *unlisted ? " or more" : "");
     else
         finding_say(f, " failed,");
     finding_say(f, " with %s in use", units_bytes(r->c, sqlite3_column_int64(s, 2)));
@@ -39,7 +41,7 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
         finding_say(f, "%s", buf_text(&bound));
     }
     buf_free(&bound);
-    finding_say(f, ".");
+    finding_say(f, ".%s%s", is_first && *unlisted ? " " : "", is_first ? unlisted : "");
     finding_look(f, FINDING_MOMENT, f->time_ns, NULL, "Who held it then");
 }
 
@@ -47,6 +49,7 @@ static void find_failure(struct rules *r, sqlite3_stmt *s)
 void find_failures(struct rules *r)
 {
     int64_t count = db_int(r->db, "SELECT count(*) FROM v_oom WHERE NOT is_handled", 0);
+    struct buf unlisted = BUF(1 << 10);
     sqlite3_stmt *s =
         rule_query(r, "SELECT time_ns, size_bytes, active_bytes, device, device_free_bytes, "
                       "device_total_bytes, function, file, line, is_impossible, count(*), max(oom_id), "
@@ -55,13 +58,16 @@ void find_failures(struct rules *r)
                       "ORDER BY max(oom_id) DESC LIMIT ?");
     if (s)
         sqlite3_bind_int(s, 1, SHOWN);
+    failure_unlisted(r->db, &unlisted);
     for (int nth = 0; s && sqlite3_step(s) == SQLITE_ROW; nth++) {
         char all[UNITS_TEXT + 32];
-        find_failure(r, s);
+        find_failure(r, s, nth == 0, buf_text(&unlisted));
         if (nth || count <= SHOWN)
             continue;
-        snprintf(all, sizeof all, "All %s that failed", units_count(r->a, count));
+        snprintf(all, sizeof all, "All %s that %s", units_count(r->a, count),
+                 unlisted.length ? "are listed" : "failed");
         finding_look(&r->findings->item[r->findings->count - 1], FINDING_SECTION, 0, "failures", all);
     }
     sqlite3_finalize(s);
+    buf_free(&unlisted);
 }

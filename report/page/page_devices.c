@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/search.h"
+#include "../findings/failure.h"
 #include "../query/short_name.h"
 
 #include <errno.h>
@@ -346,6 +347,7 @@ int page_write_failures(struct page *page, struct page_pack *pack)
         write_failure(page, pack, s);
     pack_close(pack, ']');
     pack_int(pack, "failure_count", db_int(page->db, "SELECT count(*) FROM oom WHERE " IS_SHOWN, 0));
+    pack_int(pack, "unlisted_count", failure_unlisted_count(page->db));
     pack_int(pack, "retry_count",
              db_int(page->db, "SELECT sum(value) FROM counter WHERE name = 'alloc_retry_count'", 0));
     return page_query_end(page, s, rc);

@@ -54,13 +54,11 @@ static void print_handled(sqlite3 *db, const struct report_options *o, const str
 /* No number above has them. */
 static void print_unlisted(sqlite3 *db, const struct report_out *out)
 {
-    const int64_t count = db_int(db, "SELECT sum(value) FROM counter WHERE name = 'unlisted_failures'", 0);
-    char number[UNITS_TEXT], text[UNITS_TEXT + 96];
-    if (count <= 0)
-        return;
-    snprintf(text, sizeof text, "%s more allocation%s failed after these, which the file has no rows of.",
-             units_count(number, count), count == 1 ? "" : "s");
-    table_prose(out, TABLE_DIM, text);
+    struct buf text = BUF(1 << 10);
+    failure_unlisted(db, &text);
+    if (text.length)
+        table_prose(out, TABLE_DIM, text.data);
+    buf_free(&text);
 }
 
 int failed_list(sqlite3 *db, const struct report_options *o, const char *cwd, struct record *document,

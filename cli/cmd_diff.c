@@ -1,6 +1,5 @@
 #include "cli.h"
 
-#include "../common/near.h"
 #include "../report/page/diff_page.h"
 #include "../report/query/estimate.h"
 #include "../report/query/recordings.h"
@@ -11,23 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const enum row_key keys[] = {ROW_LINE, ROW_FUNCTION, ROW_FILE, ROW_MODULE, ROW_DEVICE, ROW_STACK, ROW_OP};
-enum { KEY_COUNT = sizeof keys / sizeof *keys };
+/* In the order of its words (values.def). */
+static const enum row_key keys[] = {
+#define ROW_KEY(id, name) ROW_##id,
+#define ROW_KEY_OF_RUN(id, name)
+#include "../report/query/row_keys.def"
+};
 
-static int parse_by(const char *text, enum row_key *by)
+static int parse_by(const struct arguments *a, enum row_key *by)
 {
-    const char *names[KEY_COUNT];
-    for (int i = 0; i < KEY_COUNT; i++) {
-        names[i] = row_key_names[keys[i]];
-        if (strcmp(names[i], text) != 0)
-            continue;
-        *by = keys[i];
-        return 0;
-    }
-    const char *near = near_name(text, names, KEY_COUNT);
-    if (near)
-        return cli_usage("diff: --by '%s': did you mean '%s'?", text, near);
-    return cli_usage("diff: --by '%s': expected line, function, file, module, device, stack or op", text);
+    int word = 0;
+    int status = options_choose(a, OPTION_diff_by, &word);
+    if (status == 0)
+        *by = keys[word];
+    return status;
 }
 
 struct files { /* of both sides, the old one's first */
@@ -152,7 +148,7 @@ static int parse(const struct arguments *a, struct files *files, struct diff_rep
 {
     *report =
         (struct diff_report){.what = {.by = ROW_LINE, .sort = STAT_at_peak_bytes, .device = a->value[OPTION_device]}};
-    if (a->given[OPTION_diff_by] && parse_by(a->value[OPTION_diff_by], &report->what.by))
+    if (parse_by(a, &report->what.by))
         return EXIT_USAGE;
     report->what.is_sorted = a->given[OPTION_sort] || a->given[OPTION_stat];
     if (a->given[OPTION_sort] && a->given[OPTION_stat])

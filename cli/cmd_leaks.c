@@ -10,7 +10,8 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
                  struct lens_options *lens, int64_t *exitcode)
 {
     struct error err;
-    const char *by = a->given[OPTION_leaks_by] ? a->value[OPTION_leaks_by] : "stack";
+    enum { BY_STACK, BY_LINE }; /* as values.def has them */
+    int by = BY_STACK;
     *o = (struct report_options){
         .file = path, .sort = -1, .device = a->value[OPTION_device], .kind = a->value[OPTION_kind], .lens = lens};
     if (cli_lens(a, lens) || options_number(a, OPTION_top, 0, INT32_MAX, -1, &o->top) ||
@@ -21,9 +22,9 @@ static int parse(const struct arguments *a, const char *path, struct report_opti
         return EXIT_USAGE;
     if (cli_has_window(a) && o->at == REPORT_AT_TIME)
         return cli_usage("leaks: --at TIME is an instant and --from, --to and --during are a window; choose one");
-    if (strcmp(by, "stack") != 0 && strcmp(by, "line") != 0)
-        return cli_usage("leaks: --by '%s': expected stack or line", by);
-    o->by = strcmp(by, "line") == 0 ? ROW_LINE : ROW_STACK;
+    if (options_choose(a, OPTION_leaks_by, &by))
+        return EXIT_USAGE;
+    o->by = by == BY_LINE ? ROW_LINE : ROW_STACK;
     for (int i = 0; i < a->use_count; i++)
         if (a->use[i].id == OPTION_suppressions && suppressions_load(s, a->use[i].value, &err))
             return cli_usage("%s", err.text);

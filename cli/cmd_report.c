@@ -1,6 +1,5 @@
 #include "cli.h"
 
-#include "../common/near.h"
 #include "../common/units.h"
 #include "../report/page/html.h"
 #include "../report/query/device.h"
@@ -14,35 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What --by takes behind the keys of rows.h, which have reports of their own. */
-enum { BY_SIZE = ROW_KEY_COUNT, BY_NAME, BY_CATEGORY, BY_COUNT };
+/* What --by takes behind the keys of rows.h (values.def), which have reports of their own. */
+enum { BY_SIZE = ROW_KEY_COUNT, BY_NAME, BY_CATEGORY };
 
-static void set_by(int by, struct report_options *o)
+static int parse_by(const struct arguments *a, struct report_options *o)
 {
+    int by = ROW_LINE;
+    if (options_choose(a, OPTION_by, &by))
+        return EXIT_USAGE;
     o->by = by < ROW_KEY_COUNT ? (enum row_key)by : ROW_LINE;
     o->is_by_size = by == BY_SIZE;
     if (by == BY_NAME || by == BY_CATEGORY)
         o->names = by == BY_NAME ? REPORT_NAMES_BY_NAME : REPORT_NAMES_BY_CATEGORY;
-}
-
-static int parse_by(const char *text, struct report_options *o)
-{
-    const char *names[BY_COUNT] = {[BY_SIZE] = "size", [BY_NAME] = "name", [BY_CATEGORY] = "category"};
-    struct buf list = BUF(1 << 10);
-    memcpy(names, row_key_names, sizeof row_key_names);
-    for (int i = 0; i < BY_COUNT; i++) {
-        if (strcmp(names[i], text) == 0) {
-            set_by(i, o);
-            buf_free(&list);
-            return 0;
-        }
-        buf_printf(&list, "%s%s", i == 0 ? "" : i < BY_COUNT - 1 ? ", " : " or ", names[i]);
-    }
-    const char *near = near_name(text, names, BY_COUNT);
-    int status = near ? cli_usage("report: --by '%s': did you mean '%s'?", text, near)
-                      : cli_usage("report: --by '%s': expected %s", text, buf_text(&list));
-    buf_free(&list);
-    return status;
+    return 0;
 }
 
 static int write_page(const struct arguments *a, sqlite3 *db, const char *path, const struct lens_options *lens,
@@ -151,7 +134,7 @@ static int parse(const struct arguments *a, struct report_options *o, struct len
         o->heaps = strcmp(a->value[OPTION_by], "line") == 0   ? REPORT_HEAPS_BY_LINE
                    : strcmp(a->value[OPTION_by], "heap") == 0 ? REPORT_HEAPS_EACH
                                                               : REPORT_HEAPS_BESIDE;
-    if (a->given[OPTION_by] && o->heaps != REPORT_HEAPS_EACH && parse_by(a->value[OPTION_by], o))
+    if (a->given[OPTION_by] && o->heaps != REPORT_HEAPS_EACH && parse_by(a, o))
         return EXIT_USAGE;
     if (a->given[OPTION_at] && cli_at(a, "report", o))
         return EXIT_USAGE;

@@ -171,10 +171,9 @@ int run_program(const struct arguments *a, char *const program[], struct collect
     const char *least = a->value[OPTION_free_stacks];
     if (least && (units_parse_bytes(least, &free_least) || free_least < 0))
         return -cli_usage("%s: --free-stacks='%s': expected bytes, such as 0 (all), 4096 or 1M", command, least);
-    const char *delivery = a->given[OPTION_cuda_delivery] ? a->value[OPTION_cuda_delivery] : "preload";
-    int audit = strcmp(delivery, "audit") == 0;
-    if (!audit && strcmp(delivery, "preload") != 0)
-        return -cli_usage("%s: --cuda-delivery=%s: expected preload or audit", command, delivery);
+    int audit = 0; /* the second of its words */
+    if (options_choose(a, OPTION_cuda_delivery, &audit))
+        return -EXIT_USAGE;
     if (a->given[OPTION_torch_snapshot] && (a->given[OPTION_aggregate] || max_events))
         return -cli_usage("%s: --torch-snapshot compares all events; leave out --aggregate and --max-events", command);
     if (audit && !build_has_cuda)

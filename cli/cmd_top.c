@@ -1,6 +1,5 @@
 #include "cli.h"
 
-#include "../common/near.h"
 #include "../common/units.h"
 #include "../report/live/top.h"
 
@@ -10,26 +9,6 @@
 #define INTERVAL_LEAST_NS 100000000
 #define INTERVAL_MOST_NS  3600000000000
 
-/* One word of several. 0 or EXIT_USAGE after a message. */
-static int choose(const struct arguments *a, enum option_id id, const char *const words[], int count, int *chosen)
-{
-    const char *text = a->value[id];
-    struct buf list = BUF(1 << 12);
-    for (int i = 0; a->given[id] && i < count; i++) {
-        if (!strcmp(words[i], text)) {
-            *chosen = i;
-            buf_free(&list);
-            return 0;
-        }
-        buf_printf(&list, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " or ", words[i]);
-    }
-    int status = a->given[id] ? cli_usage("%s: --%s '%s': expected %s", command_infos[a->command].name,
-                                          option_infos[id].name, text, buf_text(&list))
-                              : 0;
-    buf_free(&list);
-    return status;
-}
-
 static int parse(const struct arguments *a, struct top_options *o)
 {
     int by = SITE_NAMES_BY_LINE, sort = RUNNING_SORT_ACTIVE;
@@ -38,8 +17,7 @@ static int parse(const struct arguments *a, struct top_options *o)
                                       o->interval_ns < INTERVAL_LEAST_NS || o->interval_ns > INTERVAL_MOST_NS))
         return cli_usage("top: --interval '%s': expected seconds from 0.1 to 3600, such as 2 or 500ms",
                          a->value[OPTION_interval]);
-    if (choose(a, OPTION_live_by, site_names_by_texts, SITE_NAMES_BYS, &by) ||
-        choose(a, OPTION_live_sort, running_sort_texts, RUNNING_SORTS, &sort) ||
+    if (options_choose(a, OPTION_live_by, &by) || options_choose(a, OPTION_live_sort, &sort) ||
         options_number(a, OPTION_live_top, 0, INT32_MAX, o->out.format == REPORT_TEXT ? 20 : 0, &o->rows))
         return EXIT_USAGE;
     if (a->given[OPTION_json] && !a->given[OPTION_once])

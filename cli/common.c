@@ -98,7 +98,8 @@ static int terminal_width(void)
 int cli_output(const struct arguments *a, struct report_out *out)
 {
     int terminal = isatty(STDOUT_FILENO);
-    const char *color = a->given[OPTION_color] ? a->value[OPTION_color] : "auto";
+    enum { COLOR_AUTO, COLOR_ALWAYS }; /* as values.def has them */
+    int color = COLOR_AUTO;
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     *out = (struct report_out){.file = stdout};
     if (a->given[OPTION_json] && a->given[OPTION_csv])
@@ -106,12 +107,10 @@ int cli_output(const struct arguments *a, struct report_out *out)
     out->format = a->given[OPTION_json] ? REPORT_JSON : a->given[OPTION_csv] ? REPORT_CSV : REPORT_TEXT;
     out->width = terminal ? terminal_width() : 0;
     out->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    if (strcmp(color, "always") == 0)
-        out->color = 1;
-    else if (strcmp(color, "auto") == 0)
-        out->color = terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-    else if (strcmp(color, "never") != 0)
-        return cli_usage("%s: --color '%s': expected auto, always or never", command_infos[a->command].name, color);
+    if (options_choose(a, OPTION_color, &color))
+        return EXIT_USAGE;
+    out->color = color == COLOR_ALWAYS ||
+                 (color == COLOR_AUTO && terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0);
     return 0;
 }
 
@@ -144,11 +143,11 @@ int cli_close_output(int status)
 
 int cli_at(const struct arguments *a, const char *command, struct report_options *o)
 {
+    enum { AT_PEAK }; /* as values.def has them; the others are the end */
     const char *text = a->value[OPTION_at];
-    if (strcmp(text, "peak") == 0) {
-        o->at = REPORT_AT_PEAK;
-    } else if (strcmp(text, "end") == 0 || strcmp(text, "now") == 0) {
-        o->at = REPORT_AT_END; /* that something is recorded now, cli_at_mark looks */
+    const int word = options_word(OPTION_at, text);
+    if (word >= 0) { /* that something is recorded now, cli_at_mark looks */
+        o->at = word == AT_PEAK ? REPORT_AT_PEAK : REPORT_AT_END;
     } else if (strncmp(text, "mark:", 5) == 0 || wallclock_is(text)) {
         o->at = REPORT_AT_TIME; /* at_ns comes with cli_at_mark */
     } else {

@@ -20,6 +20,19 @@ const struct command_info command_infos[COMMAND_COUNT] = {
 #undef COMMAND
 };
 
+/* The words of an option one after the other. */
+static const enum option_id word_ids[] = {
+#define VALUE(id, word) OPTION_##id,
+#include "values.def"
+#undef VALUE
+};
+static const char *const word_texts[] = {
+#define VALUE(id, word) word,
+#include "values.def"
+#undef VALUE
+};
+enum { WORD_COUNT = sizeof word_ids / sizeof *word_ids };
+
 #define LONG_BASE 1000 /* values of long options: above every letter */
 
 /* Tables for getopt_long: the options of one command. */
@@ -135,6 +148,47 @@ int options_parse(enum command_index command, int argc, char **argv, struct argu
     memmove(a->rest, argv + 1, (size_t)a->rest_count * sizeof *argv);
     a->rest_count += argc - optind;
     return 0;
+}
+
+const char *const *options_words(enum option_id id, int *count)
+{
+    int first = 0, end;
+    while (first < WORD_COUNT && word_ids[first] != id)
+        first++;
+    for (end = first; end < WORD_COUNT && word_ids[end] == id;)
+        end++;
+    *count = end - first;
+    return *count ? word_texts + first : word_texts; /* none is within, too */
+}
+
+int options_word(enum option_id id, const char *text)
+{
+    int count;
+    const char *const *words = options_words(id, &count);
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i], text) == 0)
+            return i;
+    return -1;
+}
+
+int options_choose(const struct arguments *a, enum option_id id, int *chosen)
+{
+    const char *command = command_infos[a->command].name, *option = option_infos[id].name, *text = a->value[id];
+    const int word = a->given[id] ? options_word(id, text) : *chosen;
+    if (!a->given[id] || word >= 0) {
+        *chosen = word;
+        return 0;
+    }
+    int count;
+    const char *const *words = options_words(id, &count), *near = near_name(text, words, count);
+    if (near)
+        return cli_usage("%s: --%s '%s': did you mean '%s'?", command, option, text, near);
+    struct buf list = BUF(1 << 10);
+    for (int i = 0; i < count; i++)
+        buf_printf(&list, "%s%s", i == 0 ? "" : i < count - 1 ? ", " : " or ", words[i]);
+    int status = cli_usage("%s: --%s '%s': expected %s", command, option, text, buf_text(&list));
+    buf_free(&list);
+    return status;
 }
 
 int options_number(const struct arguments *a, enum option_id id, int64_t low, int64_t high, int64_t fallback,

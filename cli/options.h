@@ -69,6 +69,14 @@ struct arguments {
 /* argv[0] is the command's name. 0, or 2 after one line on stderr (bad usage), or -1 when --help was asked for. */
 int options_parse(enum command_index command, int argc, char **argv, struct arguments *arguments);
 
+/* The words that an option takes (values.def), of which there are count. */
+const char *const *options_words(enum option_id id, int *count);
+/* Which of them text is; -1: none. */
+int options_word(enum option_id id, const char *text);
+/* Which of them was given, for an option that takes nothing else; *chosen stays where it was not. 0 or 2 after a line
+ * on stderr. */
+int options_choose(const struct arguments *a, enum option_id id, int *chosen);
+
 /* Value of a numeric option within [low, high], or fallback when it was not given. 0 or 2 after a line on stderr. */
 int options_number(const struct arguments *a, enum option_id id, int64_t low, int64_t high, int64_t fallback,
                    int64_t *value);

@@ -40,7 +40,23 @@ static const struct {
 #undef OPTION
 };
 
-enum { OPTION_TOTAL = sizeof options / sizeof *options };
+enum {
+#define OPTION(id, commands, letter, name, argument, help) OPTION_##id,
+#include "../cli/options.def"
+#undef OPTION
+    OPTION_TOTAL
+};
+
+static const struct {
+    int option;
+    const char *word;
+} values[] = {
+#define VALUE(id, word) {OPTION_##id, word},
+#include "../cli/values.def"
+#undef VALUE
+};
+
+enum { VALUE_TOTAL = sizeof values / sizeof *values };
 
 static const char examples[] = ".SH EXAMPLES\n"
                                ".nf\n"
@@ -176,29 +192,146 @@ static void write_main(const char *directory)
     fclose(f);
 }
 
-static void write_completion(const char *directory)
+/* The words that an option takes, with a space between; how many they are. f NULL: these are only counted. */
+static int put_words(FILE *f, int option)
+{
+    int count = 0;
+    for (int i = 0; i < VALUE_TOTAL; i++)
+        if (values[i].option == option) {
+            if (f)
+                fprintf(f, "%s%s", count ? " " : "", values[i].word);
+            count++;
+        }
+    return count;
+}
+
+/* Several of them, with commas between. */
+static int is_list(int option)
+{
+    return options[option].argument && strcmp(options[option].argument, "LIST") == 0;
+}
+
+/* An option's argument without the brackets of one that may be left out. */
+static int argument_length(const char *argument, const char **name)
+{
+    int is_optional = *argument == '[';
+    *name = argument + is_optional;
+    return (int)strlen(argument) - 2 * is_optional;
+}
+
+static int is_file(int option)
+{
+    static const char *const files[] = {"FILE", "PAGE", "DIR", "GLOB"};
+    const char *argument = options[option].argument, *name = NULL;
+    int length = argument ? argument_length(argument, &name) : 0;
+    for (size_t i = 0; argument && i < sizeof files / sizeof *files; i++)
+        if (strlen(files[i]) == (size_t)length && memcmp(files[i], name, (size_t)length) == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether what is not an option is a recording. */
+static int takes_recordings(int command)
+{
+    const char *arguments = commands[command].arguments;
+    return command != COMMAND_import && (strstr(arguments, "FILE") || strcmp(arguments, "OLD NEW") == 0);
+}
+
+/* What is not an option where it is one of two words: "install | uninstall". 0: it is something else. f NULL: only
+ * asked. */
+static int put_choice(FILE *f, int command)
+{
+    const char *arguments = commands[command].arguments, *bar = strstr(arguments, " | ");
+    if (!bar || takes_recordings(command))
+        return 0;
+    if (f)
+        fprintf(f, "%.*s %s", (int)(bar - arguments), arguments, bar + 3);
+    return 1;
+}
+
+static void put_bash_name(FILE *f, int option)
+{
+    fprintf(f, "--%s", options[option].name);
+    if (options[option].letter)
+        fprintf(f, " | -%c", options[option].letter);
+}
+
+/* What follows an option of a command; of those that take what nobody can offer: nothing. */
+static void put_bash_values(FILE *f, int command)
+{
+    int count = 0;
+    fputs("        case $previous in\n", f);
+    for (int i = 0; i < OPTION_TOTAL; i++) {
+        if (!(options[i].commands & 1ull << command) || !(put_words(NULL, i) || is_file(i)))
+            continue;
+        fputs("        ", f);
+        put_bash_name(f, i);
+        fputs(put_words(NULL, i)            ? ") words='"
+              : *options[i].argument == '[' ? ") [ -z \"$joined\" ] || kind=file"
+                                            : ") kind=file",
+              f);
+        put_words(f, i);
+        fprintf(f, "%s%s ;;\n", put_words(NULL, i) ? "'" : "", is_list(i) ? " head=${word%\"${word##*,}\"}" : "");
+    }
+    for (int i = 0; i < OPTION_TOTAL; i++) {
+        if (!(options[i].commands & 1ull << command) || !options[i].argument || *options[i].argument == '[' ||
+            put_words(NULL, i) || is_file(i))
+            continue;
+        fputs(count++ ? " | " : "        ", f);
+        put_bash_name(f, i);
+    }
+    fputs(count ? ") kind=none ;;\n        esac\n" : "        esac\n", f);
+}
+
+static void put_bash_command(FILE *f, int command)
+{
+    fprintf(f, "    %s)\n        options='", commands[command].name);
+    for (int i = 0, first = 1; i < OPTION_TOTAL; i++)
+        if (options[i].commands & 1ull << command) {
+            fprintf(f, "%s--%s", first ? "" : " ", options[i].name);
+            first = 0;
+        }
+    fputs("'\n", f);
+    put_bash_values(f, command);
+    if (takes_recordings(command))
+        fputs("        [ -n \"$kind\" ] || kind=recording\n", f);
+    if (put_choice(NULL, command)) {
+        fputs("        [ -n \"$kind$words\" ] || words='", f);
+        put_choice(f, command);
+        fputs("'\n", f);
+    }
+    fputs("        ;;\n", f);
+}
+
+static void write_bash(const char *directory)
 {
     FILE *f = create(directory, "memprof.bash");
     fputs("# bash completion for memprof, made by tools/man.c\n_memprof() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} options=\n    COMPREPLY=()\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+          "    local options= words= head= kind= joined=\n    COMPREPLY=()\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        mapfile -t COMPREPLY < <(compgen -W '",
           f);
     for (int i = 0; i < COMMAND_COUNT; i++)
         fprintf(f, "%s ", commands[i].name);
-    fputs("help --version --help' -- \"$word\")\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", f);
-    for (int c = 0; c < COMMAND_COUNT; c++) {
-        fprintf(f, "    %s) options='", commands[c].name);
-        for (int i = 0, first = 1; i < OPTION_TOTAL; i++)
-            if (options[i].commands & 1ull << c) {
-                fprintf(f, "%s--%s", first ? "" : " ", options[i].name);
-                first = 0;
-            }
-        fputs("' ;;\n", f);
-    }
-    fputs("    esac\n    if [[ $word == -* ]]; then\n        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- "
-          "\"$word\")\n"
-          "    else\n        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n    fi\n}\ncomplete -o filenames -F "
-          "_memprof memprof\n",
+    fputs("help --version --help' -- \"$word\")\n        return\n    fi\n"
+          "    # --by=li is three words\n"
+          "    [ \"$word\" != = ] || joined=1 word=\n"
+          "    [ \"$previous\" != = ] || joined=1 previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+          "    case ${COMP_WORDS[1]} in\n",
+          f);
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        put_bash_command(f, c);
+    fputs("    esac\n"
+          "    if [[ $word == -* && $kind != none ]]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
+          "    elif [ -n \"$words\" ]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -P \"$head\" -W \"$words\" -- \"${word#\"$head\"}\")\n"
+          "    elif [ \"$kind\" = recording ]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -f -X '!*.db' -- \"$word\"; compgen -d -- \"$word\")\n"
+          "        [ ${#COMPREPLY[@]} -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+          "    elif [ \"$kind\" != none ]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+          "    fi\n}\ncomplete -o filenames -F _memprof memprof\n",
           f);
     fclose(f);
 }
@@ -212,23 +345,6 @@ static void put_quoted(FILE *f, const char *text, const char *special, const cha
         else
             fprintf(f, strchr(special, *text) ? "\\%c" : "%c", *text);
     }
-}
-
-/* An option's argument without the brackets of one that may be left out. */
-static int argument_length(const char *argument, const char **name)
-{
-    int is_optional = *argument == '[';
-    *name = argument + is_optional;
-    return (int)strlen(argument) - 2 * is_optional;
-}
-
-static int is_file(const char *name, int length)
-{
-    static const char *const files[] = {"FILE", "PAGE"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (strlen(files[i]) == (size_t)length && memcmp(files[i], name, (size_t)length) == 0)
-            return 1;
-    return 0;
 }
 
 /* One line of _arguments: '(-o --output)'{-o+,--output=}'[help]:FILE:_files' */
@@ -249,7 +365,14 @@ static void put_zsh_option(FILE *f, int i)
     put_quoted(f, options[i].help, "[]\\", "'\\''");
     fputs("]", f);
     if (argument)
-        fprintf(f, "%s%.*s:%s", *argument == '[' ? "::" : ":", length, name, is_file(name, length) ? "_files" : " ");
+        fprintf(f, "%s%.*s:", *argument == '[' ? "::" : ":", length, name);
+    if (put_words(NULL, i)) {
+        fputs(is_list(i) ? "_values -s , word " : "(", f);
+        put_words(f, i);
+        fputs(is_list(i) ? "" : ")", f);
+    } else if (argument) {
+        fputs(is_file(i) ? "_files" : " ", f);
+    }
     fputs("' \\\n", f);
 }
 
@@ -276,12 +399,33 @@ static void write_zsh(const char *directory)
             if (options[i].commands & 1ull << c)
                 put_zsh_option(f, i);
         /* after the program of run come its own arguments */
-        fputs(1 << c == CMD_run ? "            '(-)1:program:_command_names -e' '*::argument:_normal' ;;\n"
-                                : "            '*:file:_files' ;;\n",
-              f);
+        fputs("            ", f);
+        if (c == COMMAND_run) {
+            fputs("'(-)1:program:_command_names -e' '*::argument:_normal' ;;\n", f);
+        } else if (put_choice(NULL, c)) {
+            fputs("'1:what:(", f);
+            put_choice(f, c);
+            fputs(")' ;;\n", f);
+        } else {
+            fputs(takes_recordings(c) ? "'*:recording:_files -g \"*.db\"' ;;\n" : "'*:file:_files' ;;\n", f);
+        }
     }
     fputs("        esac\n        ;;\n    esac\n}\n_memprof \"$@\"\n", f);
     fclose(f);
+}
+
+/* What is not an option: recordings first, or one of two words. */
+static void put_fish_arguments(FILE *f, int command)
+{
+    const int is_choice = put_choice(NULL, command);
+    if (!is_choice && !takes_recordings(command))
+        return;
+    fprintf(f, "complete -c memprof -n '__fish_seen_subcommand_from %s' %s", commands[command].name,
+            is_choice ? "-f -a '" : "-k -a '(__fish_complete_suffix .db)'\n");
+    if (is_choice) {
+        put_choice(f, command);
+        fputs("'\n", f);
+    }
 }
 
 static void write_fish(const char *directory)
@@ -299,18 +443,23 @@ static void write_fish(const char *directory)
         for (int i = 0; i < OPTION_TOTAL; i++) {
             if (!(options[i].commands & 1ull << c))
                 continue;
-            const char *argument = options[i].argument, *name = NULL;
-            int length = argument ? argument_length(argument, &name) : 0;
+            const char *argument = options[i].argument;
             fprintf(f, "complete -c memprof -n '__fish_seen_subcommand_from %s' -l %s", commands[c].name,
                     options[i].name);
             if (options[i].letter)
                 fprintf(f, " -s %c", options[i].letter);
             if (argument && *argument != '[')
-                fputs(is_file(name, length) ? " -r -F" : " -x", f);
+                fputs(is_file(i) ? " -r -F" : " -x", f);
+            if (put_words(NULL, i)) {
+                fputs(is_list(i) ? " -a '(__fish_append , " : " -a '", f);
+                put_words(f, i);
+                fputs(is_list(i) ? ")'" : "'", f);
+            }
             fputs(" -d '", f);
             put_quoted(f, options[i].help, "\\", "\\'");
             fputs("'\n", f);
         }
+        put_fish_arguments(f, c);
     }
     fputs(
         "complete -c memprof -n '__fish_seen_subcommand_from run' -x -a '(__fish_complete_subcommand --fcs-skip=2)'\n",
@@ -327,7 +476,7 @@ int main(int argc, char **argv)
     write_main(argv[1]);
     for (int i = 0; i < COMMAND_COUNT; i++)
         write_command(argv[1], i);
-    write_completion(argv[1]);
+    write_bash(argv[1]);
     write_zsh(argv[1]);
     write_fish(argv[1]);
     return 0;

@@ -19,7 +19,10 @@
 #define LOOK_SHARE   25 /* a look may take this part of the time between two of them, */
 #define NAMING_SHARE 20 /* and looking up the names this */
 
-const char *const running_sort_texts[RUNNING_SORTS] = {"active", "growth", "count"};
+const char *const running_sort_texts[RUNNING_SORTS] = {
+#define LIVE_SORT(id, name) name,
+#include "sorts.def"
+};
 
 struct mark { /* what tells that a file was written to */
     struct stat file, log;

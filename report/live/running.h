@@ -11,7 +11,11 @@
 
 struct running;
 
-enum running_sort { RUNNING_SORT_ACTIVE, RUNNING_SORT_GROWTH, RUNNING_SORT_COUNT, RUNNING_SORTS };
+enum running_sort {
+#define LIVE_SORT(id, name) RUNNING_SORT_##id,
+#include "sorts.def"
+    RUNNING_SORTS
+};
 
 extern const char *const running_sort_texts[RUNNING_SORTS]; /* "active", ... */
 

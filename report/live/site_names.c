@@ -25,7 +25,10 @@
 #define NICE      5
 enum { STRINGS = 4 }; /* of a name */
 
-const char *const site_names_by_texts[SITE_NAMES_BYS] = {"line", "function", "op"};
+const char *const site_names_by_texts[SITE_NAMES_BYS] = {
+#define LIVE_KEY(id, name) name,
+#include "row_keys.def"
+};
 static const enum row_key keys[SITE_NAMES_BYS] = {ROW_LINE, ROW_FUNCTION, ROW_OP};
 
 /* What the process leaves in a memory of its own: this, of each kind the sites' places, then the names' lines and

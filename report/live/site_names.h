@@ -12,7 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum site_names_by { SITE_NAMES_BY_LINE, SITE_NAMES_BY_FUNCTION, SITE_NAMES_BY_OP, SITE_NAMES_BYS };
+enum site_names_by {
+#define LIVE_KEY(id, name) SITE_NAMES_BY_##id,
+#include "row_keys.def"
+    SITE_NAMES_BYS
+};
 
 extern const char *const site_names_by_texts[SITE_NAMES_BYS]; /* "line", ... */
 

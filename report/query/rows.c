@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const row_key_names[ROW_KEY_COUNT] = {"line",   "function", "file",    "module", "thread",
-                                                  "device", "stack",    "process", "op"};
+const char *const row_key_names[ROW_KEY_COUNT] = {
+#define ROW_KEY(id, name) name,
+#include "row_keys.def"
+};
 
 /* The columns that say what a row is, in the order of read_key(); and the joins that they need. a: the account. */
 static const struct {

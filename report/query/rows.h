@@ -11,15 +11,8 @@
 #include <sqlite3.h>
 
 enum row_key {
-    ROW_LINE,
-    ROW_FUNCTION,
-    ROW_FILE,
-    ROW_MODULE,
-    ROW_THREAD,
-    ROW_DEVICE,
-    ROW_STACK,
-    ROW_PROCESS,
-    ROW_OP,
+#define ROW_KEY(id, name) ROW_##id,
+#include "row_keys.def"
     ROW_KEY_COUNT
 };
 

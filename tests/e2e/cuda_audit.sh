@@ -41,7 +41,7 @@ RUN_OPTIONS=--cuda-delivery=preload
 record "$HOOKS/host" "$HOOKS/plugin_linked.so" deep
 equal "missed without the auditor" 1 "$(value "SELECT sum(value) FROM counter WHERE name = 'cuda_missed'")"
 "$MEMPROF" run --cuda-delivery=ldpreload true 2>err && fail "a wrong value was taken" || equal "exit status" 2 $?
-contains "usage" err "memprof: run: --cuda-delivery=ldpreload: expected preload or audit"
+contains "usage" err "memprof: run: --cuda-delivery 'ldpreload': did you mean 'preload'?"
 # the auditor of the user's own stays, after ours
 LD_AUDIT=/nonexistent.so "$MEMPROF" run --cuda-delivery=audit -o env.db sh -c 'echo "audit $LD_AUDIT"' >out 2>/dev/null
 contains "the user's auditor" out "audit $AUDIT:/nonexistent.so"

@@ -1,23 +1,11 @@
 #include "own_stack.h"
 
+#include "../common/stack_call.h"
+
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <ucontext.h>
 
 enum { LEAST_BYTES = 2 << 20, OWN_BYTES = 8 << 20 };
-
-static struct {
-    own_stack_main *main;
-    char **argv;
-    int argc, status;
-    ucontext_t back, own;
-} call;
-
-static void enter(void)
-{
-    call.status = call.main(call.argc, call.argv);
-}
 
 /* New threads get as much as the limit says, unless they are told. */
 static void widen_threads(void)
@@ -30,23 +18,24 @@ static void widen_threads(void)
     pthread_attr_destroy(&attributes);
 }
 
+struct call {
+    own_stack_main *main;
+    char **argv;
+    int argc, status;
+};
+
+static void enter(void *argument)
+{
+    struct call *call = argument;
+    widen_threads();
+    call->status = call->main(call->argc, call->argv);
+}
+
 int own_stack_run(own_stack_main *main, int argc, char **argv)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= LEAST_BYTES)
+    struct call call = {.main = main, .argv = argv, .argc = argc};
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= LEAST_BYTES || stack_call(OWN_BYTES, enter, &call))
         return main(argc, argv);
-    void *stack =
-        mmap(NULL, OWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED || getcontext(&call.own))
-        return main(argc, argv);
-    widen_threads();
-    call.main = main;
-    call.argc = argc;
-    call.argv = argv;
-    call.own.uc_stack.ss_sp = stack;
-    call.own.uc_stack.ss_size = OWN_BYTES;
-    call.own.uc_link = &call.back;
-    makecontext(&call.own, enter, 0);
-    swapcontext(&call.back, &call.own);
     return call.status;
 }

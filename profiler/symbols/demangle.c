@@ -1,6 +1,7 @@
 #include "demangle.h"
 
 #include "../../common/error.h"
+#include "../../common/stack_call.h"
 #include "symbols.h"
 
 #include <ctype.h>
@@ -15,6 +16,13 @@
 #define RAW_MAX  8192         /* longer raw names are left as they are */
 #define WORK_MAX (256u << 10) /* bytes that the demangler may say of one name; substitutions can double 2^N times */
 #define TICK_US  50000        /* of processor time; a name has two */
+
+/* From this length on libiberty refuses a C++ name (DEMANGLE_RECURSION_LIMIT), unless it is told that there is room. On
+ * its stack it puts 72 bytes for each byte of the name, a few frames for each level, and 64 bytes for each template
+ * with each reference to a parameter: of RAW_MAX bytes 85 MiB, as a template has four of them and such a reference
+ * three. */
+#define LONG_NAME   1024
+#define STACK_BYTES (128u << 20)
 
 struct sink {
     char *out;
@@ -58,7 +66,7 @@ static void tick_every(long us)
 }
 
 /* As the demanglers do: 0 where the name is none of theirs, or takes too much work. */
-static int demangle_into(struct sink *s, const char *raw)
+static int demangle_into(struct sink *s, const char *raw, int options)
 {
     struct sigaction before;
     int ok = 0;
@@ -70,7 +78,7 @@ static int demangle_into(struct sink *s, const char *raw)
         ok = rust_demangle_callback(raw, DMGL_PARAMS | DMGL_ANSI, sink_add, s);
         if (!ok && raw[1] == 'Z') {
             s->length = s->said = 0;
-            ok = cplus_demangle_v3_callback(raw, DMGL_PARAMS | DMGL_ANSI, sink_add, s);
+            ok = cplus_demangle_v3_callback(raw, DMGL_PARAMS | DMGL_ANSI | options, sink_add, s);
         }
     } else {
         ok = 0;
@@ -79,6 +87,26 @@ static int demangle_into(struct sink *s, const char *raw)
     tick_every(0);
     sigaction(SIGVTALRM, &before, NULL);
     return ok;
+}
+
+struct job {
+    struct sink *sink;
+    const char *raw;
+    int ok;
+};
+
+static void demangle_long(void *argument)
+{
+    struct job *job = argument;
+    job->ok = demangle_into(job->sink, job->raw, DMGL_NO_RECURSE_LIMIT);
+}
+
+static int demangle(struct sink *s, const char *raw)
+{
+    struct job job = {s, raw, 0};
+    if (strlen(raw) < LONG_NAME)
+        return demangle_into(s, raw, 0);
+    return stack_call(STACK_BYTES, demangle_long, &job) == 0 && job.ok;
 }
 
 int demangle_name(const char *raw, char out[DEMANGLE_MAX])
@@ -91,7 +119,7 @@ int demangle_name(const char *raw, char out[DEMANGLE_MAX])
         return -ENOENT;
     char text[DEMANGLE_MAX];
     struct sink sink = {.out = text};
-    if (!demangle_into(&sink, start) || sink.length == 0)
+    if (!demangle(&sink, start) || sink.length == 0)
         return -ENOENT;
     if (sink.said > sink.length) {
         memcpy(text + sink.length, "...", 3);

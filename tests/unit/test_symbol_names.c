@@ -127,6 +127,64 @@ static void test_long_names_are_cut(void **state)
     buf_free(&raw);
 }
 
+/* From 1,024 bytes on, of which libiberty has a limit: f(abcdefghijklmnopqrst, ..., int, ...), and references to a
+ * template's argument. */
+static void test_long_names_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *raw, *name, *again, *argument;
+        int count, int_count, length;
+    } names[] = {
+        {"_Z1f", "f(", "20abcdefghijklmnopqrst", "abcdefghijklmnopqrst", 46, 7, 1023},
+        {"_Z1f", "f(", "20abcdefghijklmnopqrst", "abcdefghijklmnopqrst", 46, 8, 1024},
+        {"_Z1f", "f(", "20abcdefghijklmnopqrst", "abcdefghijklmnopqrst", 370, 40, 8184},
+        {"_Z1fIiEv", "void f<int>(", "RT_", "int&", 500, 1, 1509},
+    };
+    char *name = malloc(DEMANGLE_MAX);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct buf raw = BUF(65536), expected = BUF(65536);
+        buf_puts(&raw, names[i].raw);
+        buf_puts(&expected, names[i].name);
+        for (int k = 0; k < names[i].count + names[i].int_count; k++) {
+            int is_int = k >= names[i].count;
+            buf_puts(&raw, is_int ? "i" : names[i].again);
+            buf_printf(&expected, "%s%s", k ? ", " : "", is_int ? "int" : names[i].argument);
+        }
+        buf_puts(&expected, ")");
+        assert_int_equal(raw.length, names[i].length);
+        assert_int_equal(demangle_name(raw.data, name), 0);
+        assert_string_equal(name, expected.data);
+        buf_free(&raw);
+        buf_free(&expected);
+    }
+    free(name);
+}
+
+/* Nor does what takes much of the stack end it: each of many templates with each of many references; many pointers. */
+static void test_deep_names_end(void **state)
+{
+    (void)state;
+    struct buf raw = BUF(65536);
+    char *name = malloc(DEMANGLE_MAX);
+    buf_puts(&raw, "_Z1fIiEv");
+    for (int i = 0; i < 1360; i++)
+        buf_puts(&raw, "RT_");
+    for (int i = 0; i < 1020; i++)
+        buf_puts(&raw, "SaIE");
+    assert_true(raw.length < 8192);
+    demangle_name(raw.data, name);
+    buf_reset(&raw);
+    buf_puts(&raw, "_Z1f");
+    for (int i = 0; i < 8000; i++)
+        buf_puts(&raw, "P");
+    buf_puts(&raw, "i");
+    demangle_name(raw.data, name);
+    assert_int_equal(demangle_name("_Z3fooi", name), 0);
+    free(name);
+    buf_free(&raw);
+}
+
 static double processor_s(void)
 {
     struct timespec t;
@@ -250,7 +308,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_names),        cmocka_unit_test(test_demangling),
-        cmocka_unit_test(test_long_names_are_cut), cmocka_unit_test(test_demangling_is_bounded),
+        cmocka_unit_test(test_long_names_are_cut), cmocka_unit_test(test_long_names_are_read),
+        cmocka_unit_test(test_deep_names_end),     cmocka_unit_test(test_demangling_is_bounded),
         cmocka_unit_test(test_allocator_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

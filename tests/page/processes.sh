@@ -25,7 +25,7 @@ EOT
 record ./apart
 equal "the peak is of one child" $((20 << 20)) "$(total peak_active_bytes)"
 equal "live at the ends" $((81 << 20)) "$(total end_active_bytes)"
-check_page processes --basic --apart
+check_page processes --basic --apart --pictures
 
 # One process lives on: pages that it once shared with a child are no part of its layers.
 cat >child.c <<'EOT'

@@ -82,9 +82,10 @@ struct finding {
     size_t part_count, part_capacity;
 };
 
-/* What Python's interpreter keeps for itself of a line's blocks on the host at the end (noise.h). */
-struct finding_interpreter {
+/* What libraries, interpreters and allocators keep for themselves of a line's blocks on the host at the end. */
+struct finding_kept {
     int64_t line_id, bytes, count;
+    int noise; /* whose: of noise.h */
 };
 
 struct findings {
@@ -94,8 +95,8 @@ struct findings {
     int is_advise;
     int leaves_events;  /* of the page: they were left to `memprof advise` */
     int64_t largest_id; /* the process that had most of the host's at its end, as a sentence has it; 0: none has */
-    struct finding_interpreter *interpreter; /* where a sentence of what is live at the end was looked for */
-    size_t interpreter_count, interpreter_capacity;
+    struct finding_kept *kept; /* where a sentence of what is live at the end was looked for */
+    size_t kept_count, kept_capacity;
     const char *file; /* the recording, as it is named in commands; borrowed */
     int has_events;   /* of advise: all of them were there to be read */
 };

@@ -84,18 +84,15 @@ static int add_live(struct rules *r, struct noise *noise, const struct own_ends 
         rc = 0;
         if (site_rows_value(&rows, COUNT) <= 0)
             continue;
-        rc = noise_of(noise, site_rows_value(&rows, STACK), r->err);
-        if (rc == NOISE_NONE && site_rows_value(&rows, KIND) == KIND_map &&
-            (rc = noise_is_arena(noise, site_rows_value(&rows, STACK), r->err)) > 0)
-            rc = NOISE_LIBRARY;
-        if (rc == NOISE_INTERPRETER) {
-            rule_add(r, rows.site_id, LINE_END_INTERPRETER_BYTES, rule_sane(site_rows_value(&rows, BYTES)));
-            rule_add(r, rows.site_id, LINE_END_INTERPRETER_COUNT, rule_sane(site_rows_value(&rows, COUNT)));
-        }
-        if (rc) {
-            rc = rc < 0 ? rc : 0;
+        rc = noise_of(noise, site_rows_value(&rows, STACK), site_rows_value(&rows, KIND) == KIND_map, r->err);
+        if (rc > 0) {
+            rule_add(r, rows.site_id, LINE_END_KEPT(rc), rule_sane(site_rows_value(&rows, BYTES)));
+            rule_add(r, rows.site_id, LINE_END_KEPT(rc) + 1, rule_sane(site_rows_value(&rows, COUNT)));
+            rc = 0;
             continue;
         }
+        if (rc)
+            break;
         struct ends ends = {rule_sane(site_rows_value(&rows, BYTES)), rule_sane(site_rows_value(&rows, COUNT)),
                             beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2)};
         add_site(r, &rows, own, ends, beside_value(&untouched, rows.site_id, 1));

@@ -208,19 +208,23 @@ static void keep_device(struct findings *all, const char *device)
     all->count = kept;
 }
 
-static void keep_interpreter(struct rules *r)
+static void add_kept(struct findings *all, const struct rule_line *l, int64_t line_id)
 {
-    struct findings *all = r->findings;
+    for (int noise = NOISE_NONE + 1; noise < NOISE_KINDS; noise++)
+        if (l->sums[LINE_END_KEPT(noise) + 1] > 0)
+            *ARRAY_ADD(all->kept, all->kept_count, all->kept_capacity) =
+                (struct finding_kept){line_id, l->sums[LINE_END_KEPT(noise)], l->sums[LINE_END_KEPT(noise) + 1], noise};
+}
+
+static void keep_kept(struct rules *r)
+{
     sqlite3_stmt *s = r->has_ends ? rule_query(r, "SELECT line_id FROM site_line WHERE site_id = ?") : NULL;
     for (uint32_t i = 0; s && i < r->line_count; i++) {
-        const struct rule_line *l = &r->lines[i];
-        if (l->sums[LINE_END_INTERPRETER_COUNT] <= 0)
+        if (r->lines[i].device_id != 0)
             continue;
-        sqlite3_bind_int64(s, 1, l->site_id);
+        sqlite3_bind_int64(s, 1, r->lines[i].site_id);
         if (sqlite3_step(s) == SQLITE_ROW)
-            *ARRAY_ADD(all->interpreter, all->interpreter_count, all->interpreter_capacity) =
-                (struct finding_interpreter){sqlite3_column_int64(s, 0), l->sums[LINE_END_INTERPRETER_BYTES],
-                                             l->sums[LINE_END_INTERPRETER_COUNT]};
+            add_kept(r->findings, &r->lines[i], sqlite3_column_int64(s, 0));
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);
@@ -292,7 +296,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     if (r.is_advise)
         findings_lessen_same(findings);
     sort(findings);
-    keep_interpreter(&r);
+    keep_kept(&r);
     close_all(&r);
     pass_close(&pass);
     return rc;
@@ -303,6 +307,6 @@ void findings_free(struct findings *all)
     for (size_t i = 0; i < all->count; i++)
         free_finding(&all->item[i]);
     free(all->item);
-    free(all->interpreter);
+    free(all->kept);
     *all = (struct findings){0};
 }

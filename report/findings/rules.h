@@ -9,6 +9,7 @@
 #include "../../common/units.h"
 #include "../query/callers.h"
 #include "../query/named_caller.h"
+#include "../query/noise.h"
 #include "../query/saving.h"
 #include "finding.h"
 
@@ -32,10 +33,13 @@ enum line_sum {
     LINE_END_OTHER_COUNT,
     LINE_END_REPLACED_BYTES, /* nor of images that executed another program in their place */
     LINE_END_REPLACED_COUNT,
-    LINE_END_INTERPRETER_BYTES, /* nor what Python's interpreter keeps for itself */
-    LINE_END_INTERPRETER_COUNT,
-    LINE_SUMS
+    LINE_END_KEPT_BYTES, /* nor what the C library, interpreters and allocators keep for themselves: bytes and count of
+                          * each kind of noise.h */
+    LINE_SUMS = LINE_END_KEPT_BYTES + 2 * (NOISE_KINDS - 1)
 };
+
+/* The bytes of a kind; what follows them is their count. */
+#define LINE_END_KEPT(noise) (enum line_sum)(LINE_END_KEPT_BYTES + 2 * ((noise)-1))
 
 struct rule_line { /* of one device */
     int64_t device_id, site_id;

@@ -294,6 +294,11 @@ static void numbers(struct page *page, struct buf *b)
     }
     sqlite3_finalize(s);
     buf_printf(b, "</div>%s\n", is_folded ? "</details>" : "");
+    struct buf end = BUF(1024);
+    ending_teardown_text(page->db, &end);
+    if (end.length)
+        buf_printf(b, "<p class=\"hint\">At the end: %s.</p>\n", end.data);
+    buf_free(&end);
 }
 
 int page_write_header(struct page *page, FILE *out)

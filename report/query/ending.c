@@ -149,3 +149,24 @@ int ending_is_teardown(sqlite3 *db, int64_t pid)
     sqlite3_finalize(s);
     return found;
 }
+
+int ending_has_others(sqlite3 *db)
+{
+    return db_int(db,
+                  "SELECT EXISTS (SELECT 1 FROM process WHERE end_kind IS NOT 'exec' AND process_id NOT IN (SELECT "
+                  "process_id FROM teardown))",
+                  0) == 1;
+}
+
+void ending_teardown_text(sqlite3 *db, struct buf *out)
+{
+    char bytes[UNITS_TEXT], count[UNITS_TEXT];
+    if (!ending_is_teardown(db, 0))
+        return;
+    const int64_t blocks = db_int(db, "SELECT sum(freed_count) FROM site_teardown", 0);
+    buf_printf(out, "%swhere Python began to take itself down", ending_has_others(db) ? "of Python's processes " : "");
+    if (blocks > 0)
+        buf_printf(out, ", which then freed %s in %s block%s",
+                   units_bytes(bytes, db_int(db, "SELECT sum(freed_bytes) FROM site_teardown", 0)),
+                   units_count(count, blocks), blocks == 1 ? "" : "s");
+}

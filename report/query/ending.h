@@ -31,6 +31,12 @@ char *ending_running_text(sqlite3 *db);
 /* Whether "live at the end" is, of some process (pid; 0: any), where Python began to take itself down. */
 int ending_is_teardown(sqlite3 *db, int64_t pid);
 
+/* Whether there are processes beside those, and what those were before an exec. */
+int ending_has_others(sqlite3 *db);
+/* What the end of all processes is: "where Python began to take itself down, which then freed 1.20 MiB in 9,481
+ * blocks", appended; nothing where no process did. */
+void ending_teardown_text(sqlite3 *db, struct buf *out);
+
 enum ending_of_blocks {
     ENDING_RETURNED, /* with its process, which could have freed them before */
     ENDING_KILLED,   /* by a signal */

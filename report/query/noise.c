@@ -6,6 +6,12 @@
 
 #include <stdlib.h>
 
+const char *const noise_texts[NOISE_KINDS] = {
+    [NOISE_LIBRARY] = "the C, C++, Rust and OpenMP libraries' own: start-up, threads, buffers, caches",
+    [NOISE_INTERPRETER] = "Python's own: its start-up, what it imported, interned strings and types",
+    [NOISE_ARENA] = "an allocator within the program, whose blocks were not seen: its mappings",
+};
+
 #define NODES_KNOWN (1 << 24) /* by id, as the collector gives them */
 
 /* What a node and its callers tell; stacks share most of theirs. */
@@ -179,7 +185,7 @@ static int is_interpreter(struct noise *n, int64_t stack_id, struct error *err)
     return arena_table_is(&n->arena_table, n->walk, stack_id, err);
 }
 
-int noise_is_arena(struct noise *n, int64_t stack_id, struct error *err)
+static int is_arena(struct noise *n, int64_t stack_id, struct error *err)
 {
     struct frames f = {.noise = n, .next_id = stack_id};
     unsigned traits = 0;
@@ -189,11 +195,14 @@ int noise_is_arena(struct noise *n, int64_t stack_id, struct error *err)
     return rc < 0 ? rc : rc == 1 && (traits & FRAME_TAKES_ARENA);
 }
 
-int noise_of(struct noise *n, int64_t stack_id, struct error *err)
+int noise_of(struct noise *n, int64_t stack_id, int is_map, struct error *err)
 {
     int rc = is_library(n, stack_id, err);
     if (rc)
         return rc < 0 ? rc : NOISE_LIBRARY;
     rc = is_interpreter(n, stack_id, err);
-    return rc > 0 ? NOISE_INTERPRETER : rc;
+    if (rc)
+        return rc < 0 ? rc : NOISE_INTERPRETER;
+    rc = is_map ? is_arena(n, stack_id, err) : 0;
+    return rc > 0 ? NOISE_ARENA : rc;
 }

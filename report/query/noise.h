@@ -15,16 +15,21 @@ enum {
      * installed packages make while they are imported; interned strings, what it knows of types and of its arenas. What
      * a module of the user's makes while it is imported is the user's, as is what a package makes later. */
     NOISE_INTERPRETER,
+    /* A mapping in which an allocator within the program (jemalloc, mimalloc, tcmalloc) keeps its blocks, which were
+     * not seen: not what a program forgot to free. */
+    NOISE_ARENA,
+    NOISE_KINDS
 };
+
+/* "Python's own: its start-up, ...", what tables that leave it out say of it; of NOISE_NONE NULL. */
+extern const char *const noise_texts[NOISE_KINDS];
 
 struct noise;
 /* For many stacks, which share most of their nodes. The walk must live as long. */
 struct noise *noise_open(struct walk *walk);
 void noise_close(struct noise *noise);
-/* Which of these a stack's blocks are, all frames looked at, whatever the walk hides; or -errno. */
-int noise_of(struct noise *noise, int64_t stack_id, struct error *err);
-/* Whether a mapping is one in which an allocator within the program (jemalloc, mimalloc, tcmalloc) keeps its blocks,
- * which were not seen: not what a program forgot to free. 1, 0 or -errno. */
-int noise_is_arena(struct noise *noise, int64_t stack_id, struct error *err);
+/* Which of these a stack's blocks are (is_map: they are mappings), all frames looked at, whatever the walk hides; or
+ * -errno. */
+int noise_of(struct noise *noise, int64_t stack_id, int is_map, struct error *err);
 
 #endif

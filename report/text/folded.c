@@ -4,22 +4,24 @@
 #include "../../common/units.h"
 #include "../print/command.h"
 #include "../print/table.h"
+#include "../query/ending.h"
+#include "../query/noise.h"
 
 #include <string.h>
 
 int64_t folded_count(const struct summary *s)
 {
-    return s->out->format == REPORT_TEXT && !s->options->inclusive ? (int64_t)s->findings.interpreter_count : 0;
+    return s->out->format == REPORT_TEXT && !s->options->inclusive ? (int64_t)s->findings.kept_count : 0;
 }
 
 void folded_take(const struct summary *s, struct rows *rows, int64_t limit)
 {
-    const struct finding_interpreter *all = s->findings.interpreter;
+    const struct finding_kept *all = s->findings.kept;
     for (int i = 0; i < rows->count; i++) {
         int64_t *value = rows->row[i].stats.value;
         if (!rows->row[i].device || strcmp(rows->row[i].device, "host") != 0)
             continue;
-        for (size_t k = 0; k < s->findings.interpreter_count; k++)
+        for (size_t k = 0; k < s->findings.kept_count; k++)
             if (all[k].line_id == rows->row[i].key_id) {
                 value[STAT_end_bytes] -= all[k].bytes;
                 value[STAT_end_count] -= all[k].count;
@@ -28,23 +30,47 @@ void folded_take(const struct summary *s, struct rows *rows, int64_t limit)
     rows_again(rows, STAT_end_bytes, limit);
 }
 
+/* How much of a kind. */
+static struct finding_kept kept_of(const struct summary *s, int noise)
+{
+    struct finding_kept sum = {.noise = noise};
+    for (size_t i = 0; i < s->findings.kept_count; i++)
+        if (s->findings.kept[i].noise == noise) {
+            sum_add(&sum.bytes, s->findings.kept[i].bytes);
+            sum_add(&sum.count, s->findings.kept[i].count);
+        }
+    return sum;
+}
+
 void folded_print(const struct summary *s, const struct rows *rows)
 {
     struct buf line = BUF(1 << 16);
-    char text[UNITS_TEXT];
-    int64_t bytes = 0, count = 0;
-    for (size_t i = 0; i < s->findings.interpreter_count; i++) {
-        sum_add(&bytes, s->findings.interpreter[i].bytes);
-        sum_add(&count, s->findings.interpreter[i].count);
+    const char *head = rows->count ? "Not shown" : "\nLive at the end, not shown";
+    for (int noise = NOISE_NONE + 1; noise < NOISE_KINDS; noise++) {
+        const struct finding_kept sum = kept_of(s, noise);
+        char bytes[UNITS_TEXT], count[UNITS_TEXT];
+        if (!sum.count)
+            continue;
+        buf_reset(&line);
+        buf_printf(&line, "%s: %s in %s block%s of %s; 'memprof leaks", head, units_bytes(bytes, sum.bytes),
+                   units_count(count, sum.count), sum.count == 1 ? "" : "s", noise_texts[noise]);
+        command_add_file(&line, s->options->file);
+        buf_puts(&line, " --all' shows them.");
+        table_prose(s->out, TABLE_DIM, buf_text(&line));
+        head = "Not shown";
     }
-    buf_printf(&line, "%s: %s in ", rows->count ? "Not shown" : "\nLive at the end, not shown",
-               units_bytes(text, bytes));
-    buf_printf(&line,
-               "%s block%s of Python's own: its start-up, what it imported, interned strings and types; 'memprof "
-               "leaks",
-               units_count(text, count), count == 1 ? "" : "s");
-    command_add_file(&line, s->options->file);
-    buf_puts(&line, " --all' shows them.");
-    table_prose(s->out, TABLE_DIM, buf_text(&line));
+    buf_free(&line);
+}
+
+void folded_print_end(const struct summary *s)
+{
+    struct buf text = BUF(1 << 12), line = BUF(1 << 12);
+    if (s->out->format == REPORT_TEXT && !report_is_part(s->options))
+        ending_teardown_text(s->db, &text);
+    if (text.length) {
+        buf_printf(&line, "(live at end: %s)", text.data);
+        table_prose(s->out, TABLE_DIM, line.data);
+    }
+    buf_free(&text);
     buf_free(&line);
 }

@@ -1,5 +1,6 @@
 /*
- * folded.h: what Python's interpreter keeps for itself, as one line below what is live at the end.
+ * folded.h: what libraries, interpreters and allocators keep for themselves, as `memprof leaks` leaves it out: a line
+ * of each kind below what is live at the end.
  */
 #ifndef MEMPROF_FOLDED_H
 #define MEMPROF_FOLDED_H
@@ -12,7 +13,9 @@
 int64_t folded_count(const struct summary *s);
 /* Takes it out of rows by STAT_end_bytes, of which there shall be limit. */
 void folded_take(const struct summary *s, struct rows *rows, int64_t limit);
-/* The line; nothing where there was none. rows: what is left. */
+/* The lines; nothing where there was none. rows: what is left. */
 void folded_print(const struct summary *s, const struct rows *rows);
+/* Below the totals: what "live at end" is of where Python took itself down before that. */
+void folded_print_end(const struct summary *s);
 
 #endif

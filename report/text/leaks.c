@@ -300,18 +300,13 @@ static void print_teardown(struct leaks *l, struct buf *line)
 
 static void print_hidden(struct leaks *l, struct buf *line)
 {
-    static const char *const of[HIDDEN_COUNT] = {
-        [HIDDEN_LIBRARY] = "the C, C++, Rust and OpenMP libraries' own: start-up, threads, buffers, caches",
-        [HIDDEN_INTERPRETER] = "Python's own: its start-up, what it imported, interned strings and types",
-        [HIDDEN_ARENAS] = "an allocator within the program, whose blocks were not seen: its mappings",
-    };
-    for (int i = 0; i < HIDDEN_COUNT; i++) {
+    for (int i = NOISE_NONE + 1; i < NOISE_KINDS; i++) {
         if (!l->hidden[i].blocks)
             continue;
         buf_reset(line);
         buf_puts(line, "Not shown: ");
         leaks_say_amount(line, l->hidden[i].bytes, l->hidden[i].blocks);
-        buf_printf(line, " of %s; --all shows them.", of[i]);
+        buf_printf(line, " of %s; --all shows them.", noise_texts[i]);
         table_prose(l->out, TABLE_PLAIN, line->data);
     }
 }
@@ -386,8 +381,8 @@ static void print_sums(struct leaks *l, int shown)
     int is_line = l->options->report->by == ROW_LINE;
     buf_puts(&line, l->count        ? "Live "
                     : l->is_sampled ? "None of the sampled blocks was live "
-                    : l->hidden[HIDDEN_LIBRARY].blocks || l->hidden[HIDDEN_INTERPRETER].blocks ||
-                            l->hidden[HIDDEN_ARENAS].blocks || l->other_blocks
+                    : l->hidden[NOISE_LIBRARY].blocks || l->hidden[NOISE_INTERPRETER].blocks ||
+                            l->hidden[NOISE_ARENA].blocks || l->other_blocks
                         ? "Nothing of the program's was live "
                         : "Nothing was live ");
     when(l, &line);
@@ -457,12 +452,12 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
         record_member_int(document, "inherited_bytes", l->inherited_bytes);
         record_member_int(document, "inherited_count", l->inherited_blocks);
     }
-    record_member_int(document, "library_bytes", l->hidden[HIDDEN_LIBRARY].bytes);
-    record_member_int(document, "library_count", l->hidden[HIDDEN_LIBRARY].blocks);
-    record_member_int(document, "interpreter_bytes", l->hidden[HIDDEN_INTERPRETER].bytes);
-    record_member_int(document, "interpreter_count", l->hidden[HIDDEN_INTERPRETER].blocks);
-    record_member_int(document, "arena_bytes", l->hidden[HIDDEN_ARENAS].bytes);
-    record_member_int(document, "arena_count", l->hidden[HIDDEN_ARENAS].blocks);
+    record_member_int(document, "library_bytes", l->hidden[NOISE_LIBRARY].bytes);
+    record_member_int(document, "library_count", l->hidden[NOISE_LIBRARY].blocks);
+    record_member_int(document, "interpreter_bytes", l->hidden[NOISE_INTERPRETER].bytes);
+    record_member_int(document, "interpreter_count", l->hidden[NOISE_INTERPRETER].blocks);
+    record_member_int(document, "arena_bytes", l->hidden[NOISE_ARENA].bytes);
+    record_member_int(document, "arena_count", l->hidden[NOISE_ARENA].blocks);
     record_member_int(document, "other_programs_bytes", l->other_bytes);
     record_member_int(document, "other_programs_count", l->other_blocks);
     record_member_int(document, "suppressed_stacks", l->suppressed_stacks);

@@ -162,18 +162,15 @@ static int add_leak(struct leaks *l, sqlite3_stmt *s, struct error *err)
         leak.shown = walk_shown_hash(&stack);
         rc = walk_stack(l->whole, leak.stack_id, &stack, err);
     }
-    int noise = rc || l->options->all ? rc : noise_of(l->noise, leak.stack_id, err);
-    if (noise == NOISE_NONE && !l->options->all && leak.kind && strcmp(leak.kind, "map") == 0) {
-        noise = noise_is_arena(l->noise, leak.stack_id, err);
-        noise = noise > 0 ? HIDDEN_ARENAS + 1 : noise;
-    }
+    int is_map = leak.kind && strcmp(leak.kind, "map") == 0;
+    int noise = rc || l->options->all ? rc : noise_of(l->noise, leak.stack_id, is_map, err);
     if (noise < 0) {
         free_leak(&leak);
         return noise;
     }
     if (noise > 0) {
-        sum_add(&l->hidden[noise - 1].bytes, leak.bytes);
-        sum_add(&l->hidden[noise - 1].blocks, leak.blocks);
+        sum_add(&l->hidden[noise].bytes, leak.bytes);
+        sum_add(&l->hidden[noise].blocks, leak.blocks);
         free_leak(&leak);
         return 0;
     }

@@ -12,7 +12,6 @@
 #include "../query/rows.h"
 #include "leaks.h"
 
-enum { HIDDEN_LIBRARY = NOISE_LIBRARY - 1, HIDDEN_INTERPRETER = NOISE_INTERPRETER - 1, HIDDEN_ARENAS, HIDDEN_COUNT };
 struct leak {
     int64_t stack_id, line_id, bytes, blocks, largest_bytes;
     int64_t torn_bytes, torn_blocks;     /* of them: freed while the interpreter took itself down */
@@ -48,7 +47,7 @@ struct leaks {
     int64_t killed_bytes, killed_blocks; /* of these, and not of those before: of processes that were killed */
     struct {
         int64_t bytes, blocks;
-    } hidden[HIDDEN_COUNT];                    /* not shown, and not among the above */
+    } hidden[NOISE_KINDS];                     /* not shown, and not among the above */
     int64_t other_bytes, other_blocks;         /* the same, of other programs than the one that was named */
     int64_t inherited_bytes, inherited_blocks; /* of a part of a rotated recording; not among the above */
     int64_t suppressed_stacks, suppressed_bytes, suppressed_blocks;

@@ -360,6 +360,7 @@ static int list_totals(const struct summary *s, struct record *document, struct 
     if (s->out->format == REPORT_TEXT && is_end_above && !report_window(s->options))
         table_prose(s->out, TABLE_DIM,
                     "(live at end is above the peak: processes ended at different times, each with what it then held)");
+    folded_print_end(s);
     if (s->out->format == REPORT_TEXT && s->heap_end.is_there && *s->heap_end.whose) {
         struct buf note = BUF(1 << 16);
         buf_printf(&note, "(reserved at end:%s, whose heap kept most)", s->heap_end.whose);
@@ -478,12 +479,6 @@ static int list_section(struct summary *s, struct record *document, const struct
     return rc;
 }
 
-/* Whether there are processes beside those whose interpreters took themselves down, and what those were before an exec.
- */
-static const char others_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM process WHERE end_kind IS NOT 'exec' AND process_id NOT IN (SELECT process_id FROM "
-    "teardown))";
-
 /* What held the peak is shown to people by summary_peaks(). */
 static int list_sections(struct summary *s, struct record *document, struct error *err)
 {
@@ -498,7 +493,7 @@ static int list_sections(struct summary *s, struct record *document, struct erro
     static const char most[] = "Most temporaries: freed before their thread allocated again";
     const int64_t pid = s->options->lens ? s->options->lens->pid : 0;
     const int is_teardown = !report_window(s->options) && ending_is_teardown(s->db, pid);
-    const int is_mixed = !pid && db_int(s->db, others_sql, 0) == 1;
+    const int is_mixed = !pid && ending_has_others(s->db);
     const struct section sections[] = {
         {"lines_at_peak", NULL, (int)summary_peak_stat(s), top, none},
         {"lines_by_allocated", "Most bytes allocated, by line", STAT_alloc_bytes, top, allocated},

@@ -50,6 +50,15 @@ print(len(json.load(open("leaks.json"))["leaks"]))')"
         "$(awk '/^Live at the end/ { getline; getline; print $1, $2, $3, $4, $5 }' report.txt)"
     own=$(sed -n "s/^\(Not shown: .* of Python's own\).*/\1/p" leaks.txt)
     contains "$python: the same line below" report.txt "$own"
+    # what the table and the page call the end, and how much was freed after it
+    after=$(value "SELECT end_count - alloc_count + free_count FROM v_total WHERE device = 'host' AND kind = 'all'")
+    at_least "$python: freed after the end" 100 "$after"
+    sed -n "s/^(live at end: \(.* in\) \([0-9,]*\) blocks)$/\1 \2/p" report.txt | tr -d , >end.txt
+    contains "$python: the end, in the report" end.txt "where Python began to take itself down which then freed "
+    equal "$python: blocks that were freed then" "$after" "$(sed 's/.* //' end.txt)"
+    "$MEMPROF" report out.db --html=page.html >/dev/null
+    contains "$python: the end, on the page" page.html \
+        '<p class="hint">At the end: where Python began to take itself down, which then freed '
     "$MEMPROF" leaks --all >leaks.txt
     contains "$python: --all" leaks.txt Py_InitializeFromConfig
 done

@@ -128,7 +128,7 @@ static void test_library(void **state)
 }
 
 /* What noise.h says of frames, each a module and a function by name, innermost first: "libc.so.6:setlocale app:main" */
-static int ask(int (*question)(struct noise *, int64_t, struct error *), const char *frames)
+static int ask(const char *frames, int is_map)
 {
     sqlite3 *own = scratch_db("noise.db");
     struct walk *walk;
@@ -152,7 +152,7 @@ static int ask(int (*question)(struct noise *, int64_t, struct error *), const c
     scratch_sql(own, "UPDATE stack SET parent_id = NULL WHERE stack_id = %d", count);
     assert_int_equal(walk_open(own, TREE_BOTH, &walk, &err), 0);
     struct noise *noise = noise_open(walk);
-    int answer = question(noise, 1, &err);
+    int answer = noise_of(noise, 1, is_map, &err);
     noise_close(noise);
     walk_close(walk);
     sqlite3_close(own);
@@ -161,18 +161,24 @@ static int ask(int (*question)(struct noise *, int64_t, struct error *), const c
 
 static int is_library(const char *frames)
 {
-    return ask(noise_of, frames) == NOISE_LIBRARY;
+    return ask(frames, 0) == NOISE_LIBRARY;
+}
+
+static int is_arena(const char *frames)
+{
+    return ask(frames, 1) == NOISE_ARENA;
 }
 
 static void test_arenas(void **state)
 {
     (void)state;
-    assert_true(ask(noise_is_arena, "libc.so.6:malloc /w/app:_rjem_je_pages_map /w/app:base_new /w/app:main"));
-    assert_true(ask(noise_is_arena, "/w/app:pages_map /w/app:main"));
-    assert_false(ask(noise_is_arena, "/w/app:main /w/app:pages_map"));
-    assert_false(ask(noise_is_arena, "/w/app:pages_mapped /w/app:main"));
-    assert_false(ask(noise_is_arena, "libc.so.6:malloc"));
-    assert_false(ask(noise_is_arena, ""));
+    assert_true(is_arena("libc.so.6:malloc /w/app:_rjem_je_pages_map /w/app:base_new /w/app:main"));
+    assert_true(is_arena("/w/app:pages_map /w/app:main"));
+    assert_false(is_arena("/w/app:main /w/app:pages_map"));
+    assert_false(is_arena("/w/app:pages_mapped /w/app:main"));
+    assert_false(is_arena("libc.so.6:malloc"));
+    assert_false(is_arena(""));
+    assert_int_equal(ask("/w/app:pages_map /w/app:main", 0), NOISE_NONE); /* a block of malloc */
 }
 
 static void test_noise(void **state)

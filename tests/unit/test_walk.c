@@ -181,7 +181,7 @@ static void test_noise(void **state)
         struct noise *noise = noise_open(walk);
         for (size_t i = 0; i < 2 * NODES; i++) { /* twice */
             size_t at = order ? (2 * NODES - 1 - i) % NODES : i % NODES;
-            if (noise_of(noise, nodes[at].stack, &err) != nodes[at].noise)
+            if (noise_of(noise, nodes[at].stack, 0, &err) != nodes[at].noise)
                 fail_msg("stack %d, order %d", nodes[at].stack, order);
         }
         noise_close(noise);
@@ -191,9 +191,9 @@ static void test_noise(void **state)
                 "UPDATE stack SET flags = 1 WHERE stack_id = 1; UPDATE stack SET parent_id = 15 WHERE stack_id = 13");
     assert_int_equal(walk_open(db, TREE_BOTH, &walk, &err), 0);
     struct noise *noise = noise_open(walk);
-    assert_int_equal(noise_of(noise, 1, &err), NOISE_NONE);         /* cut: what called it is not known */
-    assert_int_equal(noise_of(noise, 15, &err), NOISE_INTERPRETER); /* its own caller */
-    assert_int_equal(noise_of(noise, 99, &err), NOISE_NONE);        /* not there */
+    assert_int_equal(noise_of(noise, 1, 0, &err), NOISE_NONE);         /* cut: what called it is not known */
+    assert_int_equal(noise_of(noise, 15, 0, &err), NOISE_INTERPRETER); /* its own caller */
+    assert_int_equal(noise_of(noise, 99, 0, &err), NOISE_NONE);        /* not there */
     noise_close(noise);
     walk_close(walk);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);

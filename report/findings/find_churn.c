@@ -22,52 +22,62 @@ void watch_churn_see(void *watch, const struct pass_event *e)
         c->count++;
 }
 
-static void say_size(struct rules *r, const struct size_count *c)
+/* is_mean: they were of several sizes. */
+static void say(struct rules *r, const struct size_count *c, int is_mean)
 {
     struct finding *f = rule_finding(r, r->device->name);
     struct saving none = {.changes = NULL};
     finding_line(r, f, c->site_id, "run");
     finding_caller(r, f, c->site_id);
     finding_say(f,
-                " allocated %s blocks of %s that were freed before their thread allocated again, %d %% of %s "
+                " allocated %s blocks of %s%s that were freed before their thread allocated again, %d %% of %s "
                 "allocations.",
-                units_count(r->a, c->count), units_bytes(r->b, (int64_t)c->size_bytes),
+                units_count(r->a, c->count), units_bytes(r->b, (int64_t)c->size_bytes), is_mean ? " in the mean" : "",
                 rule_percent(c->count, r->device->alloc_count), units_count(r->c, r->device->alloc_count));
+    size_count_say_cost(r, f, c);
     finding_number(f, "temporary_count", c->count);
     finding_number(f, "size_bytes", (int64_t)c->size_bytes);
     f->next = "They cost time rather than memory: one block that is kept, or one on the stack, would do.";
     finding_saves(r, f, &none, FINDING_EXACT);
 }
 
-static void find_sizes(struct rules *r, const struct size_counts *all)
+static int64_t least_count(const struct rules *r)
 {
     const int64_t share = r->device->alloc_count / LEAST_SHARE;
+    return share > LEAST ? share : LEAST;
+}
+
+static void find_sizes(struct rules *r, const struct size_counts *all)
+{
     uint32_t count;
-    struct size_count *lines = size_counts_by_line(all, share > LEAST ? share : LEAST, &count);
-    for (uint32_t i = 0; i < count && i < r->most; i++)
-        say_size(r, &lines[i]);
+    struct size_count *lines = size_counts_by_line(all, least_count(r), &count);
+    for (uint32_t i = 0, told = 0; i < count && told < r->most; i++)
+        if (size_count_is_worth(r, &lines[i])) {
+            say(r, &lines[i], 0);
+            told++;
+        }
     free(lines);
+}
+
+/* Where the events are not read: the line that has most, whatever their sizes were. */
+static void find_line(struct rules *r)
+{
+    static const char mean_sql[] = "SELECT temporary_bytes / max(temporary_count, 1) FROM site WHERE site_id = ?1";
+    int64_t all;
+    const struct rule_line *line = rule_top_line(r, LINE_TEMPORARY_COUNT, &all);
+    if (!line)
+        return;
+    const struct size_count c = {.count = line->sums[LINE_TEMPORARY_COUNT],
+                                 .size_bytes = (uint64_t)rule_query_amount(r, mean_sql, &line->site_id, 1, 0),
+                                 .site_id = (uint32_t)line->site_id};
+    if (c.count >= least_count(r) && size_count_is_worth(r, &c))
+        say(r, &c, 1);
 }
 
 void find_churn(struct rules *r)
 {
-    const struct rule_device *d = r->device;
-    int64_t all;
-    if (d->temporary_count < LEAST || d->temporary_count < d->alloc_count / LEAST_SHARE)
-        return;
-    if (r->watch[WATCH_churn]) {
+    if (r->watch[WATCH_churn])
         find_sizes(r, r->watch[WATCH_churn]);
-        return;
-    }
-    const struct rule_line *line = rule_top_line(r, LINE_TEMPORARY_COUNT, &all);
-    if (!line)
-        return;
-    struct finding *f = rule_finding(r, d->name);
-    finding_say(f, "%s of %s allocations (%d %%) were freed ", units_count(r->a, d->temporary_count),
-                units_count(r->b, d->alloc_count), rule_percent(d->temporary_count, d->alloc_count));
-    finding_say(f, "before their thread allocated again. Most of them, %s, in ",
-                units_count(r->c, line->sums[LINE_TEMPORARY_COUNT]));
-    finding_line(r, f, line->site_id, "run");
-    finding_say(f, ".");
-    f->next = "They cost time rather than memory: a buffer that is kept and reused would save them.";
+    else
+        find_line(r);
 }

@@ -4,10 +4,9 @@
 
 #include <stdlib.h>
 
-#define SOON_NS      1000000
-#define LEAST        100
-#define LEAST_SHARE  100  /* a part of the run's allocations */
-#define CACHED_BYTES 1032 /* what glibc's threads keep by size, for a few ns a call; other allocators keep more */
+#define SOON_NS     1000000
+#define LEAST       100
+#define LEAST_SHARE 100 /* a part of the run's allocations */
 
 void *watch_reuse_open(struct rules *r)
 {
@@ -22,7 +21,7 @@ void watch_reuse_close(void *watch)
 void watch_reuse_see(void *watch, const struct pass_event *e)
 {
     const int is_free = e->event->op == CHUNK_free && e->block && !e->is_temporary;
-    if (e->event->size_bytes <= CACHED_BYTES || (!is_free && e->event->op != CHUNK_alloc))
+    if (e->event->size_bytes <= SIZE_CACHED_BYTES || (!is_free && e->event->op != CHUNK_alloc))
         return;
     struct size_count *u = size_count_at(watch, e->event->site_id, e->event->size_bytes);
     const int64_t now = (int64_t)e->event->time_ns;
@@ -50,6 +49,7 @@ static void say(struct rules *r, const struct size_count *u)
                 "freed: %d %% of all allocations.",
                 units_count(r->a, u->count), units_bytes(r->b, (int64_t)u->size_bytes),
                 rule_percent(u->count, r->device->alloc_count));
+    size_count_say_cost(r, f, u);
     finding_number(f, "reuse_count", u->count);
     finding_number(f, "size_bytes", (int64_t)u->size_bytes);
     f->next = "The block could be kept for the next time: that saves calls, and for large blocks page faults.";
@@ -63,7 +63,10 @@ void find_reuse(struct rules *r)
     struct size_count *lines = r->watch[WATCH_reuse]
                                    ? size_counts_by_line(r->watch[WATCH_reuse], share > LEAST ? share : LEAST, &count)
                                    : NULL;
-    for (uint32_t i = 0; i < count && i < r->most; i++)
-        say(r, &lines[i]);
+    for (uint32_t i = 0, told = 0; i < count && told < r->most; i++)
+        if (size_count_is_worth(r, &lines[i])) {
+            say(r, &lines[i]);
+            told++;
+        }
     free(lines);
 }

@@ -6,6 +6,15 @@
 
 #define SIZES_MAX (1 << 22) /* of all stacks */
 
+/* A malloc and its free, as measured with glibc (docs/advise.md): from what a thread keeps by size, from its arena,
+ * and with a mapping of its own. */
+#define MAPPED_BYTES (32 << 20)
+#define CACHED_NS    20
+#define ARENA_NS     50
+#define MAPPED_NS    20000
+#define WORTH_NS     10000000
+#define WORTH_SHARE  200 /* a part of the run, which takes longer as it is recorded */
+
 struct size_counts *size_counts_open(const struct rules *r)
 {
     struct size_counts *all = xcalloc(1, sizeof *all);
@@ -63,4 +72,47 @@ struct size_count *size_counts_by_line(const struct size_counts *all, int64_t le
     while (*count < sum_count && sums[*count].count >= least)
         ++*count;
     return sums;
+}
+
+static int64_t cost_ns(const struct size_count *c)
+{
+    const int64_t once = c->size_bytes <= SIZE_CACHED_BYTES ? CACHED_NS
+                         : c->size_bytes <= MAPPED_BYTES    ? ARENA_NS
+                                                            : MAPPED_NS;
+    return rule_sane(c->count) * once;
+}
+
+static int is_host(const struct rules *r)
+{
+    return r->device->device_id == 0;
+}
+
+/* Start-up, imports and what libraries do once. */
+static int is_noise(struct rules *r, uint32_t site_id)
+{
+    static const char sql[] = "SELECT stack_id FROM site WHERE site_id = ?1";
+    const int64_t id = site_id, stack_id = rule_query_amount(r, sql, &id, 1, 0);
+    struct walk *walk = NULL;
+    struct noise *noise = NULL;
+    int found = 0;
+    if (walk_open(r->db, TREE_BOTH, &walk, r->err) == 0) {
+        noise = noise_open(walk);
+        found = noise_of(noise, stack_id, 0, r->err) > 0;
+        noise_close(noise);
+    }
+    walk_close(walk);
+    return found;
+}
+
+int size_count_is_worth(struct rules *r, const struct size_count *c)
+{
+    const int64_t ns = cost_ns(c);
+    return !is_host(r) || (ns >= WORTH_NS && ns >= r->duration_ns / WORTH_SHARE && !is_noise(r, c->site_id));
+}
+
+void size_count_say_cost(struct rules *r, struct finding *f, const struct size_count *c)
+{
+    if (is_host(r))
+        finding_say(f, " The calls took some %s of the %s that were recorded.", units_ns(r->a, cost_ns(c)),
+                    units_ns(r->b, r->duration_ns));
 }

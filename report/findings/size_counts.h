@@ -7,6 +7,8 @@
 
 #include "rules.h"
 
+#define SIZE_CACHED_BYTES 1032 /* what glibc's threads keep by size; other allocators keep more */
+
 struct size_count {
     int64_t count;
     uint64_t size_bytes;
@@ -28,5 +30,11 @@ void size_counts_close(struct size_counts *all);
 struct size_count *size_count_at(struct size_counts *all, uint32_t site_id, uint64_t size_bytes);
 /* By line and size, those of r->device that come to least, most first; to be freed. */
 struct size_count *size_counts_by_line(const struct size_counts *all, int64_t least, uint32_t *count);
+
+/* Whether calls of malloc and free are worth saving: many ms of them, a part of the run that may be felt, and by code
+ * that is not a library's own start or an import. Of a GPU, whose calls take longer: always. */
+int size_count_is_worth(struct rules *r, const struct size_count *c);
+/* What they took, as a sentence; nothing of a GPU. */
+void size_count_say_cost(struct rules *r, struct finding *f, const struct size_count *c);
 
 #endif

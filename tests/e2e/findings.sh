@@ -575,7 +575,7 @@ int main(int argc, char **argv)
         block = realloc(block, (size_t)(100 + i * 16));
     free(block);
     for (int i = 0; i < (argc > 1 ? atoi(argv[1]) : 0); i++) {
-        char *volatile p = malloc(10);
+        char *volatile p = malloc(2048);
         free(p);
     }
     munmap(map, size);
@@ -585,7 +585,7 @@ END
 "$CC" -O1 -g -o steps steps.c
 said() {
     "$MEMPROF" report out.db --html=page.html >/dev/null
-    sed 's/<[^>]*>//g' page.html | grep -o '[0-9,]* blocks of [^.]* again' || true
+    sed 's/<[^>]*>//g' page.html | grep -o '[0-9,]* blocks of [0-9.]* [KMi]*B that[^.]* again' || true
 }
 record ./steps
 equal "grown, not short-lived" "" "$(said)"
@@ -600,6 +600,6 @@ at_least "the least while it is there" $((1 << 20)) "$(sql "SELECT min(active_mi
 equal "temporaries of the table" "host all 1" "$("$MEMPROF" report out.db --csv | python3 -c 'import csv, sys
 print(*(r["device"] + " " + r["kind"] + " " + r["temporary_count"] for r in csv.DictReader(sys.stdin)
     if r["kind"] == "all"))')"
-record ./steps 3000 # 3,000 that are freed, and the realloced block's last one
+record ./steps 300000 # that are freed, and the realloced block's last one
 equal "with short-lived blocks beside it" \
-    "3,000 blocks of 10 B that were freed before their thread allocated again" "$(said)"
+    "300,000 blocks of 2.00 KiB that were freed before their thread allocated again" "$(said)"

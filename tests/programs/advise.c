@@ -234,35 +234,42 @@ static void once(void)
         free(text);
 }
 
-/* Takes 5,000 buffers of 300 bytes of which none is there when the next one comes. */
+/* Takes 300,000 buffers of 1,100 bytes of which none is there when the next one comes. */
 OWN static void format(void)
 {
     static char *buffer;
     if (mended && buffer) {
-        touched(buffer, 300);
+        touched(buffer, 1100);
         return;
     }
-    buffer = touched(malloc(300), 300); /* format */
+    buffer = touched(malloc(1100), 1100); /* format */
     if (!mended)
         free(buffer);
 }
 
 static void churn(void)
 {
+    for (int i = 0; i < 300000; i++)
+        format();
+}
+
+/* So few that nobody would feel the difference. */
+static void few(void)
+{
     for (int i = 0; i < 5000; i++)
         format();
 }
 
-/* 500 pages of 64 KiB, two at a time, in turn. */
+/* 250,000 pages of 8 KiB, a note beside each that outlives it. */
 static void reuse(void)
 {
     void *page = NULL, *note = NULL;
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 250000; i++) {
         if (!mended || !page)
-            page = malloc(64 * KIB); /* page */
-        touched(page, 64 * KIB);
+            page = malloc(8 * KIB); /* page */
+        touched(page, 8 * KIB);
         free(note);
-        note = touched(malloc(100 + (size_t)i), 100);
+        note = touched(malloc(100 + (size_t)i % 500), 100);
         if (!mended)
             free(page);
     }
@@ -348,9 +355,10 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"leak", leak}, {"wrapper", wrapper}, {"steps", steps}, {"phase", phase},       {"mixed", mixed},
-             {"once", once}, {"churn", churn},     {"reuse", reuse}, {"reallocs", reallocs}, {"killed", killed},
-             {"loop", loop}, {"turns", turns},     {"five", five},   {"data", data},         {"stacks", stacks}};
+} modes[] = {{"leak", leak},   {"wrapper", wrapper},   {"steps", steps},   {"phase", phase},
+             {"mixed", mixed}, {"once", once},         {"churn", churn},   {"few", few},
+             {"reuse", reuse}, {"reallocs", reallocs}, {"killed", killed}, {"loop", loop},
+             {"turns", turns}, {"five", five},         {"data", data},     {"stacks", stacks}};
 
 int main(int argc, char **argv)
 {

@@ -134,27 +134,60 @@ static void say_mimalloc(struct rules *r, struct finding *f, const struct heap_e
     f->next = "Allocate what stays apart from what goes, or before it: in an mi_heap_t of its own.";
 }
 
+static const struct heap_line *most_pinned(const struct heap *heap)
+{
+    const struct heap_line *most = NULL;
+    for (uint32_t i = 0; i < heap->line_count; i++)
+        if (!most ||
+            heap->lines[i].pinned_bytes + heap->lines[i].shared_bytes > most->pinned_bytes + most->shared_bytes)
+            most = &heap->lines[i];
+    return most;
+}
+
+/* Few blocks on each page: no call gives anything of that back. */
+static void say_spread(struct rules *r, struct finding *f, const struct heap_end *end)
+{
+    int allocator = end->is_segments ? allocator_of(r) : -1;
+    const char *name = allocator >= 0 ? allocators[allocator].name : "the allocator";
+    int64_t live = (int64_t)(end->pin_bytes - end->spread_bytes);
+    f->title = "Few bytes live on many pages";
+    finding_say(f, ". Of %s that %s%s reserved at the end%s ", units_bytes(r->a, (int64_t)end->reserved_bytes),
+                end->is_segments ? name : "glibc's heap", end->is_segments ? "'s segments" : "", end->whose);
+    finding_say(f, "%s of pages had a live byte, for %s that was live: ", units_bytes(r->a, (int64_t)end->pin_bytes),
+                units_bytes(r->b, live));
+    finding_say(f, "%s lie between live blocks, which no call gives back.", units_bytes(r->a, f->bytes));
+    finding_look(f, FINDING_SECTION, 0, "heap", end->is_segments ? "See the segments" : "See the heap");
+    f->next = "Allocate what stays apart from what goes, or before it; or move what stays together, as Redis does with "
+              "activedefrag.";
+}
+
 /* Blocks that live long among pages that are free. */
 void find_held(struct rules *r)
 {
     const struct heap_end *end = r->heap_end;
-    const struct heap_line *line =
-        end && end->is_there && end->is_kept ? most_held(&end->heap, end->is_segments) : NULL;
+    const struct heap_line *line = !end || !end->is_there || !end->is_kept ? NULL
+                                   : end->is_spread                        ? most_pinned(&end->heap)
+                                                                           : most_held(&end->heap, end->is_segments);
     if (!line || strcmp(r->device->name, "host") != 0 || rule_has_unseen(r))
         return;
     struct finding *f = rule_finding(r, r->device->name);
-    f->bytes = (int64_t)end->trim_bytes;
-    if (end->trim_bytes < LARGE || end->end_ns - end->since_ns < LARGE_NS)
+    f->bytes = (int64_t)(end->is_spread ? end->spread_bytes : end->trim_bytes);
+    if (f->bytes < LARGE || end->end_ns - end->since_ns < LARGE_NS)
         finding_lessen(f);
     f->time_ns = end->end_ns;
-    if (end->is_segments && is_mimalloc(r)) {
+    if (end->is_segments && !end->is_spread && is_mimalloc(r)) {
         say_mimalloc(r, f, end);
         return;
     }
     finding_line(r, f, line->site_id, "end");
-    finding_say(f, ": %s live in %s block%s, pins %s, holds ", units_bytes(r->a, (int64_t)line->live_bytes),
+    finding_say(f, ": %s live in %s block%s, pins %s", units_bytes(r->a, (int64_t)line->live_bytes),
                 units_count(r->b, (int64_t)line->block_count), line->block_count == 1 ? "" : "s",
                 units_bytes(r->c, (int64_t)line->pinned_bytes));
+    if (end->is_spread) {
+        say_spread(r, f, end);
+        return;
+    }
+    finding_say(f, ", holds ");
     if (end->is_segments) {
         say_segments(r, f, end, line);
         return;

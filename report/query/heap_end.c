@@ -11,6 +11,7 @@
 #define LEAST_PEAK  8          /* of the peak of what was reserved, */
 #define LEAST_PART  4          /* and in any case of what is reserved at the end, */
 #define SEGMENTS    (4 << 20)  /* of segments, where allocators hold more to go on with */
+#define SPREAD_PART 4          /* of pages with a live byte less than this part is live */
 #define LEAST_TIME  10         /* for so much of the run, as programs free all before they end, and for */
 #define LEAST_NS    1000000000 /* so long, as a busy machine may stop them there; or for */
 #define SHORT_TIME  2          /* so much of it, and for */
@@ -189,13 +190,34 @@ static uint64_t idle_segments(struct heap_end *e)
     return idle;
 }
 
+/* Whether so much of its pages is between few live blocks: no page is free, and nothing gives them back. */
+static int is_spread(sqlite3 *db, struct heap_end *e)
+{
+    uint64_t live = 0;
+    uint64_t peak =
+        (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
+    if (e->is_segments)
+        idle_segments(e);
+    else
+        holds_much(db, e);
+    for (size_t i = 0; i < e->heap.range_count; i++) {
+        const struct heap_range *r = &e->heap.ranges[i];
+        live += (e->is_segments ? r->kind == HEAP_SEGMENT : r->kind <= HEAP_OWN) ? r->live_bytes : 0;
+    }
+    e->spread_bytes = e->pin_bytes > live ? e->pin_bytes - live : 0;
+    return e->spread_bytes >= SEGMENTS && live < e->pin_bytes / SPREAD_PART &&
+           (e->spread_bytes >= LARGE_BYTES || e->spread_bytes >= peak / LEAST_PEAK);
+}
+
 /* What is reserved and not live may be parts of pages, whose blocks a program frees before it ends: the pages
  * themselves were free for that long. */
 static int held_at(sqlite3 *db, const struct heap_end *e, int64_t time_ns)
 {
-    struct heap_end before = {.of = e->of, .is_forked = e->is_forked};
+    struct heap_end before = {.of = e->of, .is_forked = e->is_forked, .is_segments = e->is_segments};
     int held = time_ns >= 0 && load_at(db, time_ns, &before) &&
-               (e->is_segments ? idle_segments(&before) >= e->trim_bytes / 2 : holds_much(db, &before));
+               (e->is_spread     ? is_spread(db, &before)
+                : e->is_segments ? idle_segments(&before) >= e->trim_bytes / 2
+                                 : holds_much(db, &before));
     heap_end_free(&before);
     return held;
 }
@@ -242,6 +264,12 @@ static int is_large_segments(sqlite3 *db, struct heap_end *e)
            goes_on(db, e) && (!e->is_one_of || held_before(db, e));
 }
 
+static int is_large_spread(sqlite3 *db, struct heap_end *e)
+{
+    return is_spread(db, e) && find_since(db, e, (int64_t)e->spread_bytes) && goes_on(db, e) &&
+           (!e->is_one_of || held_before(db, e));
+}
+
 /* What glibc's heaps, or segments, had more than live blocks. */
 static int64_t idle_of(const struct heap_gap *g, int is_segments)
 {
@@ -253,6 +281,8 @@ static int may_be(sqlite3 *db, struct heap_end *e)
 {
     const struct heap_gap *g = &e->of;
     int64_t idle = idle_of(g, e->is_segments);
+    if (e->is_spread)
+        return idle >= SEGMENTS && find_since(db, e, SEGMENTS) && goes_on(db, e);
     if (e->is_segments)
         return idle >= SEGMENTS && find_since(db, e, SEGMENTS) && goes_on(db, e) &&
                free_there(db, e, g->live_bytes) >= SEGMENTS;
@@ -302,22 +332,25 @@ static void find_process(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps,
             continue;
         tried++;
         e->of = gaps[i];
-        e->is_there =
-            may_be(db, e) && load_at(db, INT64_MAX, e) && (is_segments ? is_large_segments(db, e) : is_large(db, e));
+        e->is_there = may_be(db, e) && load_at(db, INT64_MAX, e) &&
+                      (e->is_spread  ? is_large_spread(db, e)
+                       : is_segments ? is_large_segments(db, e)
+                                     : is_large(db, e));
     }
 }
 
-/* One that kept it first, one that is no fork before one that is, as that has its parent's heap. Where none did,
- * glibc's at the end alone; other allocators give back by themselves. */
+/* One that kept it first, one that is no fork before one that is, as that has its parent's heap; then one whose pages
+ * are hardly used. Where none did, glibc's at the end alone; other allocators give back by themselves. */
 static int find_kept(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, size_t count)
 {
     static const struct {
-        int is_segments, is_kept, is_forked;
-    } order[] = {{0, 1, 0}, {1, 1, 0}, {0, 1, 1}, {0, 0, 0}};
+        int is_segments, is_kept, is_forked, is_spread;
+    } order[] = {{0, 1, 0, 0}, {1, 1, 0, 0}, {0, 1, 1, 0}, {1, 1, 0, 1}, {0, 1, 0, 1}, {0, 0, 0, 0}};
     for (size_t i = 0; i < sizeof order / sizeof *order && !e->is_there; i++) {
         e->is_segments = order[i].is_segments;
         e->is_kept = order[i].is_kept;
         e->is_forked = order[i].is_forked;
+        e->is_spread = order[i].is_spread;
         find_process(db, e, gaps, count);
     }
     return e->is_there;

@@ -15,12 +15,14 @@ struct heap_end {
     int is_there;            /* 0: heap and blocks are empty */
     int is_kept;             /* while the program went on, and not as it ended alone */
     int is_segments;         /* of another allocator, not glibc's */
+    int is_spread;           /* no page of it is free, but few of their bytes are live */
     int is_forked;           /* of one that began as a fork; blocks of its parent's that it still has are in it */
     char *whose;             /* " of tee, pid 7"; "" where there was one process alone; NULL: not there */
     uint64_t trim_bytes;     /* what malloc_trim(0) would give back: free pages, those at the main arenas' top too. Of
                               * segments free pages that are resident, which only their allocator may know to give back */
     uint64_t reserved_bytes; /* by its heaps and mappings of glibc's, or by those segments */
     uint64_t pin_bytes;      /* pages of these with a live byte */
+    uint64_t spread_bytes;   /* of these, beside live bytes, where it is spread */
     int64_t since_ns;        /* from when on at least half of that was idle, up to */
     int64_t end_ns;          /* the end of what was sampled of it */
     int64_t rss_bytes;       /* then */

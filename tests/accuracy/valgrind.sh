@@ -1,8 +1,11 @@
 # A second independent source: valgrind's "total heap usage" of the samples and of sqlite3.
 need valgrind
 usage() { # "allocs frees bytes" of a program under valgrind
-    valgrind --undef-value-errors=no --run-libc-freeres=no --run-cxx-freeres=no "$@" 2>&1 >/dev/null |
-        sed -n 's/.*total heap usage: \([0-9,]*\) allocs, \([0-9,]*\) frees, \([0-9,]*\) bytes.*/\1 \2 \3/p' | tr -d ,
+    # shellcheck disable=SC2016
+    sh "$ROOT/tests/kept.sh" "$(command -v "$1")" "$(command -v valgrind)" -- sh -c '
+        valgrind --undef-value-errors=no --run-libc-freeres=no --run-cxx-freeres=no "$@" 2>&1 >/dev/null |
+            sed -n "s/.*total heap usage: \([0-9,]*\) allocs, \([0-9,]*\) frees, \([0-9,]*\) bytes.*/\1 \2 \3/p" |
+            tr -d ,' sh "$@"
 }
 agree() {
     set -- "$(usage "$@")" "$@"

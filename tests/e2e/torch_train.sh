@@ -1,6 +1,7 @@
 # A training script on PyTorch: Python's lines, operators and phases hold exactly the bytes that the script knows of its
 # tensors (element_size * nelement); tensors' data come through posix_memalign.
 python=/usr/bin/python3
+need python3
 has_modules "$python" torch ||
     skip "Debian's python3-torch is not installed"
 script=$ROOT/samples/train.py
@@ -11,28 +12,27 @@ script=$ROOT/samples/train.py
 }
 equal "the script's own figures" "$(cat alone)" "$(cat ledger)"
 known() { # NAME: bytes
-    "$python" -c 'import json, sys; print(json.load(open("ledger"))["bytes"][sys.argv[1]])' "$1"
-}
-tensors() { # CONDITION: bytes of tensors' data
-    "$MEMPROF" sql --csv out.db \
-        "SELECT sum(size_bytes) FROM v_event e JOIN site_line USING(site_id) JOIN line l USING(line_id)
-        JOIN file f USING(file_id) LEFT JOIN site_op USING(site_id) LEFT JOIN op o USING(op_id)
-        WHERE e.op = 'alloc' AND e.hook = 'posix_memalign' AND $1" | tail -n 1
+    python3 -c 'import json, sys; print(json.load(open("ledger"))["bytes"][sys.argv[1]])' "$1"
 }
 line_of() { grep -n "$1" "$script" | cut -d: -f1; }
-equal "softmax's line" "$(known weights)" \
-    "$(tensors "f.path LIKE '%/train.py' AND l.line = $(line_of 'torch.softmax')")"
-# scores has the same shape as weights, and so has no other tensor of its line: q * scale and the copies are smaller
-equal "scores" "$(known scores)" \
-    "$(tensors "f.path LIKE '%/train.py' AND l.line = $(line_of 'scores = ') AND size_bytes = 32*4*48*48*4")"
-equal "gelu" "$(known activated)" \
-    "$(tensors "f.path LIKE '%/train.py' AND o.name = 'aten::gelu' AND o.phase = 'forward'
-    AND size_bytes = 32*48*256*4")"
+# Bytes of tensors' data, by one look at all events. scores has the same shape as weights, and so has no other tensor of
+# its line: q * scale and the copies are smaller.
+tensors=$("$MEMPROF" sql --csv out.db "WITH t AS (SELECT size_bytes, f.path LIKE '%/train.py' AS ours, l.line,
+        o.name, o.phase
+    FROM v_event e JOIN site_line USING(site_id) JOIN line l USING(line_id) JOIN file f USING(file_id)
+    LEFT JOIN site_op USING(site_id) LEFT JOIN op o USING(op_id) WHERE e.op = 'alloc' AND e.hook = 'posix_memalign')
+    SELECT sum(size_bytes) FILTER (WHERE ours AND line = $(line_of 'torch.softmax')),
+        sum(size_bytes) FILTER (WHERE ours AND line = $(line_of 'scores = ') AND size_bytes = 32*4*48*48*4),
+        sum(size_bytes) FILTER (WHERE ours AND name = 'aten::gelu' AND phase = 'forward'
+            AND size_bytes = 32*48*256*4),
+        sum(size_bytes) FILTER (WHERE phase = 'optimizer' AND name = 'aten::empty_strided') FROM t" |
+    tail -n 1 | tr -d '\r')
+equal "softmax's line, scores, gelu, Adam's moments" \
+    "$(known weights),$(known scores),$(known activated),$(($(known 'first moments') + $(known 'second moments')))" \
+    "$tensors"
 equal "its module" "Sorter.Block" \
     "$("$MEMPROF" sql --csv out.db "SELECT DISTINCT module FROM op WHERE name = 'aten::gelu' AND phase = 'forward'" |
     tail -n 1)"
-equal "Adam's moments" "$(($(known 'first moments') + $(known 'second moments')))" \
-    "$(tensors "o.phase = 'optimizer' AND o.name = 'aten::empty_strided'")"
 # three steps: forward, backward, optimizer, in that order
 equal "phases" "forward Sorter,backward,optimizer,forward Sorter,backward,optimizer,forward Sorter,backward,optimizer" \
     "$("$MEMPROF" sql --csv out.db \
@@ -73,7 +73,7 @@ assert start["forward"] >= saved and end["forward"] <= start["forward"] - saved,
 END
 # names of all that the optimizer steps over, among the packed stacks of the import: at the peak, which is in the last
 # backward pass; Adam's counts of steps are tensors of 4 bytes, one a parameter
-steps=$("$python" -c 'import json; print(json.load(open("ledger"))["count"]["parameters"] * 4)')
+steps=$(python3 -c 'import json; print(json.load(open("ledger"))["count"]["parameters"] * 4)')
 equal "names at the peak" \
     "optimizer,$(($(known 'first moments') + $(known 'second moments') + steps)) parameter,$(known parameters)" \
     "$("$MEMPROF" report out.db --by category --at peak --csv |

@@ -105,8 +105,8 @@ struct wire_left *session_left(const struct wire_ring *ring)
     return (struct wire_left *)((char *)process.control + WIRE_LEFT_OFFSET) + (ring - ring_at(0));
 }
 
-/* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is
- * there, and longer; its part before the ring goes again. */
+/* The path may not be opened any more (another root, another user): a shared mapping can be had once more from one that
+ * is there, and longer; its part before the ring goes again. */
 static void *ring_map_again(uint64_t offset)
 {
     if (!process.data)
@@ -128,14 +128,12 @@ uint64_t *session_ring_words(const struct wire_ring *ring)
         return (uint64_t *)(process.data + offset);
     if (ring_maps[index])
         return ring_maps[index];
-    int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
-    void *words = NULL;
+    void *words = ring_map_again(offset); /* first: a sandbox may end a process that opens a file */
+    int fd = words ? -1 : (int)sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
         words = session_map_part(fd, WIRE_DATA_OFFSET + offset, RING_BYTES);
         sys_close(fd);
     }
-    if (!words)
-        words = ring_map_again(offset);
     ring_maps[index] = words;
     if (words)
         __atomic_fetch_add(&ring_map_count, 1, __ATOMIC_RELAXED);

@@ -18,3 +18,6 @@ run 7 prctl work 56   # clone: the heap's samples
 run 7 prctl work 228  # clock_gettime, beyond the vdso
 run 7 prctl work 257  # openat: the peak RSS, at the exit
 run 0 prctl exec 439  # faccessat2: what an exec may reach
+export MALLOC_ARENA_MAX=1 # for more, glibc asks how many processors there are, by openat
+run 7 prctl threads 257 # openat: the rings of threads
+run 7 prctl threads 2   # open

@@ -1,5 +1,6 @@
 /* filter HOW WHAT NUMBER: a seccomp filter that kills the process at system call NUMBER, set by HOW: prctl or syscall;
- * then WHAT: "work" allocates in two threads for 300 ms and exits with 7, "exec" executes true. */
+ * then WHAT: "work" allocates in two threads for 300 ms and exits with 7, "threads" in 100 more that begin behind the
+ * filter, "exec" executes true. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -54,7 +55,13 @@ int main(int argc, char **argv)
         execl("/bin/true", "true", (char *)NULL);
         return 5;
     }
+    pthread_t more[100];
+    int count = strcmp(argv[2], "threads") == 0 ? 100 : 0;
+    for (int i = 0; i < count; i++)
+        pthread_create(&more[i], NULL, work, &seconds);
     work(&seconds);
     pthread_join(thread, NULL);
+    for (int i = 0; i < count; i++)
+        pthread_join(more[i], NULL);
     exit(7);
 }

@@ -62,14 +62,18 @@ static void find_sizes(struct rules *r, const struct size_counts *all)
 /* Where the events are not read: the line that has most, whatever their sizes were. */
 static void find_line(struct rules *r)
 {
-    static const char mean_sql[] = "SELECT temporary_bytes / max(temporary_count, 1) FROM site WHERE site_id = ?1";
+    static const char most_sql[] = /* of the line, the site that has most speaks for its callers */
+        "SELECT site_id FROM site JOIN site_line USING(site_id) WHERE device_id = ?2 AND line_id = (SELECT line_id "
+        "FROM site_line WHERE site_id = ?1) ORDER BY temporary_count DESC, site_id LIMIT 1";
     int64_t all;
     const struct rule_line *line = rule_top_line(r, LINE_TEMPORARY_COUNT, &all);
-    if (!line)
+    const int64_t count = line ? line->sums[LINE_TEMPORARY_COUNT] : 0;
+    if (count <= 0)
         return;
-    const struct size_count c = {.count = line->sums[LINE_TEMPORARY_COUNT],
-                                 .size_bytes = (uint64_t)rule_query_amount(r, mean_sql, &line->site_id, 1, 0),
-                                 .site_id = (uint32_t)line->site_id};
+    const int64_t of[] = {line->site_id, line->device_id};
+    const struct size_count c = {.count = count,
+                                 .size_bytes = (uint64_t)(line->sums[LINE_TEMPORARY_BYTES] / count),
+                                 .site_id = (uint32_t)rule_query_amount(r, most_sql, of, 2, line->site_id)};
     if (c.count >= least_count(r) && size_count_is_worth(r, &c))
         say(r, &c, 1);
 }

@@ -18,6 +18,7 @@ static const enum packed_column columns[SUMS + LINE_OF_SITES] = {
     [SUMS + LINE_PEAK_COUNT] = PACKED_site_at_peak_count,
     [SUMS + LINE_ALLOC_COUNT] = PACKED_site_alloc_count,
     [SUMS + LINE_TEMPORARY_COUNT] = PACKED_site_temporary_count,
+    [SUMS + LINE_TEMPORARY_BYTES] = PACKED_site_temporary_bytes,
 };
 
 const struct rule_site *rule_site_of(const struct rules *r, int64_t site_id)

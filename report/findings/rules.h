@@ -19,6 +19,7 @@ enum line_sum {
     LINE_PEAK_COUNT,
     LINE_ALLOC_COUNT,
     LINE_TEMPORARY_COUNT,
+    LINE_TEMPORARY_BYTES,
     LINE_OF_SITES, /* the others are known of few sites, and come from elsewhere */
     LINE_UNTOUCHED_BYTES = LINE_OF_SITES,
     LINE_END_BYTES, /* of live_at_end.c: without what the C library and interpreters keep for themselves, and
@@ -109,6 +110,7 @@ struct rules {
     int has_growth;
     const struct pass *pass; /* of advise, once all events were read; NULL: they are not all there */
     int is_advise;
+    int is_page;              /* of advise: what a report has above its tables weighs the same */
     uint32_t most;            /* findings of a rule on a device: a terminal has no room for more */
     void *watch[WATCHES + 1]; /* watches.def */
     struct rule_even *even;   /* by site; live where growth is known */

@@ -111,3 +111,21 @@ EOF
     done | uniq >noise
     equal "noise, by whole stacks" 1 "$(wc -l <noise | tr -d ' ')"
 fi
+
+# a report takes of a line with blocks of many sizes their mean, not the first one's: (3 * 40 MB + 16 MB) / 1,000,003
+cat >mixed.c <<'END'
+#include <stdlib.h>
+void *volatile p;
+__attribute__((noinline)) static void churn(size_t size) { free(p = malloc(size)); }
+int main(void)
+{
+    for (int i = 0; i < 3; i++)
+        churn(40000000);
+    for (int i = 0; i < 1000000; i++)
+        churn(16);
+}
+END
+"$CC" -g -O1 -fno-builtin -o mixed mixed.c
+record_ok ./mixed
+"$MEMPROF" report --json >report.json
+contains "the mean of a line" report.json "allocated 1,000,003 blocks of 135 B in the mean"

@@ -248,7 +248,8 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
                       .err = err,
                       .findings = findings,
                       .heap_end = o->heap_end,
-                      .is_advise = (o->asked_for & FINDINGS_ADVISE) != 0};
+                      .is_advise = (o->asked_for & FINDINGS_ADVISE) != 0,
+                      .is_page = o->asked_for == FINDINGS_PAGE};
     struct pass pass = {.db = NULL};
     sqlite3_stmt *s = NULL;
     int rc = 0, step;
@@ -293,7 +294,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     ask(&r, OF_RUN, o->asked_for);
     if (o->device)
         keep_device(findings, o->device);
-    if (r.is_advise)
+    if (r.is_advise && !r.is_page)
         findings_lessen_same(findings);
     sort(findings);
     keep_kept(&r);

@@ -555,6 +555,8 @@ wait
 "$MEMPROF" report long.db --json >report.json
 equal "long growth" "growth warning" "$(found rule severity | head -n 1)"
 contains "long growth: the line" report.txt "* Growth that does not stop: grow_over (app.c:$(line grow)) held "
+"$MEMPROF" report long.db --html=long.html
+contains "long growth: as bad on the page" long.html '<li class="finding warn" data-rule="growth">'
 rate=$(sed -n 's/.* nearly all the way: about \([0-9]*\)\(\.[0-9]*\)* KiB a second\.$/\1/p' report.txt)
 at_most "long growth: KiB a second" $((8000 / 13)) "${rate:-9999}"
 at_least "long growth: KiB a second" 1 "${rate:-0}"

@@ -252,11 +252,16 @@ static int64_t free_there(sqlite3 *db, const struct heap_end *e, int64_t used_by
                : e->rss_bytes - used_bytes - other;
 }
 
-static int is_large_segments(sqlite3 *db, struct heap_end *e)
+static void trim_segments(sqlite3 *db, struct heap_end *e)
 {
     uint64_t idle = idle_segments(e);
     int64_t there = free_there(db, e, (int64_t)e->pin_bytes);
     e->trim_bytes = there < 0 ? 0 : idle < (uint64_t)there ? idle : (uint64_t)there;
+}
+
+static int is_large_segments(sqlite3 *db, struct heap_end *e)
+{
+    trim_segments(db, e);
     uint64_t peak =
         (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
     return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
@@ -266,6 +271,8 @@ static int is_large_segments(sqlite3 *db, struct heap_end *e)
 
 static int is_large_spread(sqlite3 *db, struct heap_end *e)
 {
+    if (e->is_segments)
+        trim_segments(db, e);
     return is_spread(db, e) && find_since(db, e, (int64_t)e->spread_bytes) && goes_on(db, e) &&
            (!e->is_one_of || held_before(db, e));
 }

@@ -283,7 +283,7 @@ const app = {
       el('div', {}, el('h3', {}, 'What this page leaves out'), el('ul', {}, notes.map((n) => el('li', {}, n))),
         core.counters.length ? [el('h3', {}, 'Counted by the collector'), el('table', {}, el('tbody', {}, core.counters.map((c) => el('tr', {}, el('td', {}, count(c.value)), el('td', { class: 'text' }, c.text)))))] : null),
       el('div', {}, el('h3', {}, 'Processes'), el('div', { class: 'table-wrap' }, el('table', {}, el('thead', {}, el('tr', {}, ['Pid', 'Started', 'Ended', ''].map((h, i) => el('th', { class: i === 3 ? 'text' : null }, h)))),
-        el('tbody', {}, core.processes.slice(0, 20).map((p) => el('tr', {}, el('td', {}, p.pid), el('td', {}, instant(p.start_ns)), el('td', {}, end(p)), el('td', { class: 'text' }, ((p.not_recorded ? 'not recorded (' + p.not_recorded.split(/[:;]/)[0] + '): ' : '') + (p.title ? '[' + p.title + '] ' : '') + p.command_line).slice(0, 160))))))),
+        el('tbody', {}, core.processes.slice(0, 20).map((p) => el('tr', {}, el('td', {}, p.pid), el('td', {}, instant(p.start_ns)), el('td', {}, end(p)), el('td', { class: 'text' }, ((p.not_recorded ? 'not recorded (' + String(p.not_recorded).split(/[:;]/)[0] + '): ' : '') + (p.title ? '[' + p.title + '] ' : '') + p.command_line).slice(0, 160))))))),
       core.processes.length > 20 ? el('p', { class: 'hint' }, 'and ' + count(folded.processes - 20) + ' more; memprof info lists them') : null)));
   },
 };

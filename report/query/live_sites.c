@@ -53,7 +53,7 @@ uint8_t *live_sites(sqlite3 *db, const struct instant *at, size_t *count)
 {
     const int64_t events = db_meta_int(db, "event_count", 0);
     const int64_t highest = db_int(db, "SELECT max(site_id) FROM site", -1);
-    if (events < EVENTS_LEAST || highest < 0 || highest > events / EVENTS_OF_SITE)
+    if (events < EVENTS_LEAST || highest < 0 || highest > UINT32_MAX || highest > events / EVENTS_OF_SITE)
         return NULL;
     *count = (size_t)highest + 1;
     uint8_t *is_live = xcalloc(*count, 1);

@@ -5,7 +5,7 @@ usage() { # "allocs frees bytes" of a program under valgrind
     sh "$ROOT/tests/kept.sh" "$(command -v "$1")" "$(command -v valgrind)" -- sh -c '
         valgrind --undef-value-errors=no --run-libc-freeres=no --run-cxx-freeres=no "$@" 2>&1 >/dev/null |
             sed -n "s/.*total heap usage: \([0-9,]*\) allocs, \([0-9,]*\) frees, \([0-9,]*\) bytes.*/\1 \2 \3/p" |
-            tr -d ,' sh "$@"
+            tr -d ,' "$(valgrind --version)" "$@"
 }
 agree() {
     set -- "$(usage "$@")" "$@"

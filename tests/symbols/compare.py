@@ -68,7 +68,8 @@ def asked(command, file, sites, of):
     """What another tool says of these addresses, kept for as long as it is the same (tests/kept.sh)."""
     kept = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'kept.sh')
     files = [f for f in (file, debug_file(file), shutil.which(command[0])) if f]
-    known = ['sh', '-c', '"$@" || [ $? = 1 ]', 'sh'] # 1: eu-addr2line's where an address has no name
+    # 1: eu-addr2line's where an address has no name
+    known = ['sh', '-c', '"$@" || [ $? = 1 ]', 'sh'] if command[0] == 'eu-addr2line' else []
     return subprocess.run(['sh', kept, *files, '--', *known, *command, '-a', '-i', '-f', '-e', of],
                           input=''.join('0x%x\n' % s for s in sites), capture_output=True, text=True)
 

@@ -46,6 +46,8 @@ static int64_t now_ns(const struct collection *c)
     return clock_ns(&c->clock, clock_stamp(&c->clock));
 }
 
+/* Those that are gone first: what began since would be summed up with what they had. Of one process alone the newest
+ * sample stands until its end is known. */
 static void sample_rss(struct collection *c)
 {
     for (uint32_t i = 0; i < c->processes.slot_end; i++) {
@@ -53,9 +55,18 @@ static void sample_rss(struct collection *c)
         if (!p || p->discard)
             continue;
         process_see_title(p, c->sample_ns);
-        uint64_t peak_bytes = p->peak_rss_bytes, rss_bytes = process_rss(&c->processes, p);
-        if (rss_bytes)
-            drain_emit_rss(c->drain, p, p->peak_rss_bytes > peak_bytes ? p->peak_rss_bytes : 0, rss_bytes);
+        p->sampled_peak_bytes = p->peak_rss_bytes;
+        p->sampled_bytes = process_rss(&c->processes, p);
+        if (!p->sampled_bytes && p->rss_bytes && c->processes.total > 1)
+            drain_emit_rss(c->drain, p, 0, 0);
+    }
+    for (uint32_t i = 0; i < c->processes.slot_end; i++) {
+        struct process *p = c->processes.by_slot[i];
+        if (!p || p->discard || !p->sampled_bytes)
+            continue;
+        uint64_t peak_bytes = p->peak_rss_bytes > p->sampled_peak_bytes ? p->peak_rss_bytes : 0;
+        drain_emit_rss(c->drain, p, peak_bytes, p->sampled_bytes);
+        p->sampled_ns = c->sample_ns;
     }
 }
 

@@ -351,19 +351,31 @@ static uint64_t barrier_of(const struct drain *d, const struct ring *r)
 void drain_emit_rss(struct drain *d, struct process *p, uint64_t peak_bytes, uint64_t now_bytes)
 {
     struct event event = {.process_id = p->process_id, .op = EVENT_RSS};
+    const int had = p->rss_bytes > 0;
     event.size_bytes = peak_bytes;
     if (peak_bytes > now_bytes)
         drain_emit(d, event);
     event.size_bytes = p->rss_bytes = now_bytes;
-    if (now_bytes)
+    if (now_bytes || had)
         drain_emit(d, event);
+}
+
+/* Whether another process began after it was last seen to have memory: its peak was before that. */
+static int is_followed(const struct drain *d, const struct process *p)
+{
+    for (uint32_t i = 0; i < d->processes->slot_end; i++) {
+        const struct process *other = d->processes->by_slot[i];
+        if (other && other != p && !other->discard && other->adopted_ns > p->sampled_ns)
+            return 1;
+    }
+    return 0;
 }
 
 static void process_over(struct drain *d, struct process *p)
 {
     int64_t end_ns = clock_ns(d->clock, d->merged);
     uint64_t peak_bytes = process_peak_rss(d->processes, p);
-    if (!p->discard && peak_bytes > p->peak_rss_bytes)
+    if (!p->discard && peak_bytes > p->peak_rss_bytes && !is_followed(d, p))
         drain_emit_rss(d, p, peak_bytes, p->rss_bytes);
     if (!p->discard)
         drain_emit(d, (struct event){.process_id = p->process_id, .op = EVENT_PROCESS_END, .inherited = p->inherited});

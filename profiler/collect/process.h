@@ -58,17 +58,19 @@ struct process {
     int exit_value;         /* of the EXIT record */
     uint32_t leaving_ring;  /* the ring of that EXIT or EXEC record */
     uint64_t
-        leaving_deadline_ns;    /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
-    uint32_t ring_count;        /* adopted rings */
-    uint32_t unread;            /* of them, with words that this round has not read yet */
-    struct thread_look look;    /* of another namespace */
-    int statm_fd;               /* -1: not open yet */
-    uint64_t rss_bytes;         /* newest sample */
-    uint64_t peak_rss_bytes;    /* as far as it was seen */
-    uint64_t adopted_ns;        /* monotonic: when it was first seen */
-    uint64_t looked_rss_bytes;  /* the sample at the last look at its pages, */
-    uint64_t looked_ns;         /* which took so long */
-    struct resident_map *begun; /* a fork's child: what it had mapped when it joined; NULL: not known */
+        leaving_deadline_ns; /* monotonic: how long the order waits for the end that it announced; 0: not leaving */
+    uint32_t ring_count;     /* adopted rings */
+    uint32_t unread;         /* of them, with words that this round has not read yet */
+    struct thread_look look; /* of another namespace */
+    int statm_fd;            /* -1: not open yet */
+    uint64_t rss_bytes;      /* newest sample */
+    uint64_t sampled_bytes, sampled_peak_bytes; /* of the round that samples all, and what peak_rss_bytes was before */
+    uint64_t sampled_ns;                        /* monotonic: when it was last seen to have some; at first adopted_ns */
+    uint64_t peak_rss_bytes;                    /* as far as it was seen */
+    uint64_t adopted_ns;                        /* monotonic: when it was first seen */
+    uint64_t looked_rss_bytes;                  /* the sample at the last look at its pages, */
+    uint64_t looked_ns;                         /* which took so long */
+    struct resident_map *begun;                 /* a fork's child: what it had mapped when it joined; NULL: not known */
     size_t begun_count;
     uint16_t family;       /* the process that it came from by forks alone; itself */
     uint8_t looked_at_end; /* the look for its end was made */

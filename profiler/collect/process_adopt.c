@@ -278,7 +278,7 @@ static void adopt(struct processes *ps, uint32_t index)
     p->pid = slot->pid;
     p->pidfd = -1;
     p->statm_fd = -1;
-    p->adopted_ns = clock_monotonic_ns();
+    p->adopted_ns = p->sampled_ns = clock_monotonic_ns();
     uint64_t start = __atomic_load_n(&slot->start_stamp, __ATOMIC_RELAXED), now = clock_stamp(ps->clock);
     p->start_stamp = start < now ? start : now;
     p->inherited = slot->start_kind == WIRE_START_FORK;

@@ -164,14 +164,16 @@ int resident_peak_differs(const struct resident_peak *p)
 }
 
 /* The kernel counts a process's pages late, by some dozens a thread. What was given back after the look hides what was
- * written after it: a look that was long before the end says nothing of the end. */
+ * written after it: a look that was long before the end says nothing of the end. Of a process that was killed the peak
+ * of RSS is a sample, which does not say either what was written since. */
 int resident_last_is_whole(sqlite3 *db)
 {
     return !db_int(db,
                    "SELECT EXISTS (SELECT 1 FROM process p JOIN (SELECT process_id, max(present_bytes) AS most, "
                    "max(time_ns) AS last_ns FROM resident_scan GROUP BY process_id) USING(process_id) "
                    "WHERE p.peak_rss_bytes > most + most / 64 + 524288 OR coalesce(p.end_ns, (SELECT value FROM meta "
-                   "WHERE key = 'duration_ns')) > last_ns + (last_ns - p.start_ns) / 10 + 50000000)",
+                   "WHERE key = 'duration_ns')) > last_ns + (last_ns - p.start_ns) / 10 + "
+                   "iif(coalesce(p.peak_rss_sampled, 1), 0, 50000000))",
                    0);
 }
 
@@ -217,13 +219,13 @@ void resident_again_text(sqlite3 *db, struct buf *out)
     static const char is_forked[] =
         "SELECT EXISTS (SELECT 1 FROM process p JOIN (SELECT time_ns, width_ns FROM timeline WHERE device_id = 0 AND "
         "level = 0 AND rss_max_bytes > 0 ORDER BY rss_max_bytes DESC LIMIT 1) t WHERE p.start_kind = 'fork' AND "
-        "p.start_ns <= t.time_ns AND coalesce(p.end_ns >= t.time_ns + t.width_ns, 1))";
+        "p.start_ns <= t.time_ns + t.width_ns AND coalesce(p.end_ns >= t.time_ns, 1))";
     char text[UNITS_TEXT];
     int64_t present = db_int(db, "SELECT CAST(total(present_bytes) AS INTEGER) FROM resident_scan WHERE is_peak", 0);
     int64_t again = again_or(db, -1);
     if (again >= 0 && again > present / AGAIN_SHARE)
         buf_printf(out, "at least %s counted again: shared by processes", units_bytes(text, again));
-    else if (again < 0 && db_int(db, is_forked, 0))
+    else if (db_int(db, is_forked, 0))
         buf_puts(out, "what forks share is counted in each");
 }
 

@@ -7,6 +7,7 @@
 #include "../print/table.h"
 #include "../query/ending.h"
 #include "../query/merged.h"
+#include "../query/recorded.h"
 #include "../query/rotated_part.h"
 #include "../query/rows.h"
 
@@ -397,6 +398,25 @@ static void add_attached(sqlite3 *db, void (*add)(void *context, enum note_kind 
     buf_free(&text);
 }
 
+/* Of the program itself, whose name stands above all numbers: what it executed may have done all the work. */
+static void add_executed(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
+{
+    static const char sql[] =
+        "SELECT " NOT_RECORDED("p.process_id") " AS why FROM main.process p WHERE p.process_id = (SELECT "
+                                               "max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) "
+                                               "FROM process)) AND p.process_id > "
+                                               "(SELECT min(process_id) FROM process) AND why IS NOT NULL";
+    sqlite3_stmt *s = NULL;
+    struct buf text = BUF(1 << 12);
+    if (!merged_count(db) && db_prepare(db, sql, &s, NULL) == 0 && sqlite3_step(s) == SQLITE_ROW) {
+        buf_printf(&text, "the program that it executed in its place is not recorded (%.200s), and no number is of it",
+                   db_text(s, 0));
+        add(context, NOTE_ABOUT, buf_text(&text));
+    }
+    buf_free(&text);
+    sqlite3_finalize(s);
+}
+
 static void add_part(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     struct buf text = BUF(1024);
@@ -430,6 +450,7 @@ void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, con
         add(context, NOTE_ABOUT, buf_text(&text));
         buf_free(&text);
     }
+    add_executed(db, add, context);
     add_part(db, add, context);
     add_window(db, add, context);
     add_sampled(db, add, context);

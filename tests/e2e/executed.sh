@@ -65,6 +65,9 @@ lacks "by process, json" by.json pstatic
 "$MEMPROF" report --process "$(value "SELECT pid FROM process LIMIT 1")" out.db >one.txt
 equal "head of the process" "./before" "$(head -n 1 one.txt)"
 contains "how the process ended" one.txt "exit status 9"
+contains "above the tables" one.txt "! the program that it executed in its place is not recorded (statically linked; "
+"$MEMPROF" report out.db >report.txt
+contains "of all processes, too" report.txt "! the program that it executed in its place is not recorded (statically l"
 case $(page_title) in before*) ;; *) fail "the page's title: $(page_title)" ;; esac
 contains "the page's list" page.html '"not_recorded":"statically linked; the library cannot be loaded into it"'
 "$MEMPROF" info out.db >info.txt

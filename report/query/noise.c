@@ -158,12 +158,13 @@ static int next_frame(struct frames *f, unsigned *traits, struct error *err)
 static int is_library(struct noise *n, int64_t stack_id, struct error *err)
 {
     struct frames f = {.noise = n, .next_id = stack_id};
-    unsigned traits, once = 0, rust = 0;
+    unsigned traits, once = 0, rust = 0, instance = 0;
     int rc;
     while ((rc = next_frame(&f, &traits, err)) == 1) {
         rust = rust ? rust : traits & (FRAME_RUST_START | FRAME_NO_RUST_START);
         if (rust & FRAME_RUST_START)
             return 1;
+        instance |= traits & FRAME_INSTANCE;
         if ((traits & FRAME_ALLOCATOR) && !(traits & FRAME_OPENMP))
             continue;
         if (!(traits & (FRAME_OPENMP | FRAME_RUNTIME)))
@@ -173,7 +174,7 @@ static int is_library(struct noise *n, int64_t stack_id, struct error *err)
     if (rc < 0)
         return rc;
     /* nothing but these libraries, and all the way up: before main() */
-    int is_start = rc == 0 && f.count > 0 && !f.step.is_cut && !f.step.is_unknown;
+    int is_start = rc == 0 && f.count > 0 && !instance && !f.step.is_cut && !f.step.is_unknown;
     return is_start || once;
 }
 

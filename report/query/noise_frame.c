@@ -144,6 +144,14 @@ static int is_import(const struct walk_frame *f)
     return f->is_python && f->file && (begins(f->file, "<frozen importlib.") || begins(f->file, "<frozen zipimport>"));
 }
 
+/* A template of the C++ library that is compiled into the program, as what a thread runs: its blocks may be those of
+ * the program's own code, inlined into it. */
+static int is_instance(const struct walk_frame *f)
+{
+    return f->is_allocator && f->function && begins(f->function, "std::") && strchr(f->function, '<') && f->module &&
+           !module_is_system_library(f->module);
+}
+
 static uint16_t traits_of(const struct walk_frame *f)
 {
     const int rust = rust_start(f);
@@ -159,6 +167,7 @@ static uint16_t traits_of(const struct walk_frame *f)
     traits |= is_interpreters_own(f) || walk_is_start(f) ? FRAME_OWN : 0;
     traits |= is_interned(f) || is_of_arenas(f) ? FRAME_INTERNED : 0;
     traits |= is_import(f) ? FRAME_IMPORT : 0;
+    traits |= is_instance(f) ? FRAME_INSTANCE : 0;
     traits |= takes_arena(f) ? FRAME_TAKES_ARENA : 0;
     return (uint16_t)traits;
 }

@@ -16,12 +16,13 @@ enum frame_trait {
     FRAME_ONCE = 1 << 5,       /* the C library keeps what this allocates for good */
     FRAME_RUST_START = 1 << 6, /* of Rust's standard library, before main() */
     FRAME_NO_RUST_START = 1 << 7,
-    FRAME_START_UP = 1 << 8,    /* Python initializes itself */
-    FRAME_LIBRARY = 1 << 9,     /* code that is nobody's own */
-    FRAME_OWN = 1 << 10,        /* of that the interpreter's, the system's, and where main() is called */
-    FRAME_INTERNED = 1 << 11,   /* Python keeps it for good, or it is a table of its arenas */
-    FRAME_IMPORT = 1 << 12,     /* Python's import */
-    FRAME_TAKES_ARENA = 1 << 13 /* an allocator takes memory for many blocks */
+    FRAME_START_UP = 1 << 8,     /* Python initializes itself */
+    FRAME_LIBRARY = 1 << 9,      /* code that is nobody's own */
+    FRAME_OWN = 1 << 10,         /* of that the interpreter's, the system's, and where main() is called */
+    FRAME_INTERNED = 1 << 11,    /* Python keeps it for good, or it is a table of its arenas */
+    FRAME_IMPORT = 1 << 12,      /* Python's import */
+    FRAME_TAKES_ARENA = 1 << 13, /* an allocator takes memory for many blocks */
+    FRAME_INSTANCE = 1 << 14     /* a template of the C++ library, compiled into the program */
 };
 
 struct noise_frames { /* zero; by the ids of one recording's addresses */

@@ -45,13 +45,17 @@ static struct finding_kept kept_of(const struct summary *s, int noise)
 void folded_print(const struct summary *s, const struct rows *rows)
 {
     struct buf line = BUF(1 << 16);
-    const char *head = rows->count ? "Not shown" : "\nLive at the end, not shown";
+    const char *head = rows->count ? "Not shown" : "Live at the end, not shown";
+    int is_first = !rows->count;
     for (int noise = NOISE_NONE + 1; noise < NOISE_KINDS; noise++) {
         const struct finding_kept sum = kept_of(s, noise);
         char bytes[UNITS_TEXT], count[UNITS_TEXT];
         if (!sum.count)
             continue;
         buf_reset(&line);
+        if (is_first)
+            fputc('\n', s->out->file);
+        is_first = 0;
         buf_printf(&line, "%s: %s in %s block%s of %s; 'memprof leaks", head, units_bytes(bytes, sum.bytes),
                    units_count(count, sum.count), sum.count == 1 ? "" : "s", noise_texts[noise]);
         command_add_file(&line, s->options->file);

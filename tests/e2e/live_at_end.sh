@@ -33,3 +33,11 @@ equal "the lines" "4.88 KiB 1 main app.cpp:6" \
         on { print $1, $2, $3, $4, $5 }' got)"
 contains "the same line below them" got "$own"
 contains "how to see it" got "; 'memprof leaks --all' shows them."
+
+# where they keep all that is live
+printf '#include <vector>\nint main() { std::vector<int> v(1000); return v[7]; }\n' >clean.cpp
+"$CXX" -g -O0 -o clean clean.cpp
+record_ok ./clean
+"$MEMPROF" report >got
+equal "nothing but theirs" 1 "$(grep -c "^Live at the end, not shown: .* libraries' own" got)"
+equal "a line of its own" "" "$(grep -B1 '^Live at the end, not shown' got | head -n 1)"

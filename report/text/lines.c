@@ -184,9 +184,10 @@ static void say_own_peaks(struct lines *l, const struct lines_group *g)
     if (is_shown && is_unknown && !l->is_own_said++)
         own_peak_say_unknown(l->db, ROW_LINE, l->out);
     if (is_shown && is_several && !l->is_instances_said++)
-        table_prose(l->out, TABLE_DIM,
-                    "(own peak -: several instances of a template, or clones, make the line; 'memprof report --by line "
-                    "--inclusive' has each one's)");
+        table_prose(
+            l->out, TABLE_DIM,
+            "(own peak -: several instances of a template, or clones, make the line, and what one of them calls "
+            "of another counts in both; 'memprof report --by line --inclusive' has each one's)");
 }
 
 static void print_group(struct lines *l, struct record *document, const struct lines_group *g)

@@ -151,10 +151,13 @@ static const struct wanted *find_wanted(const struct wanted_list *w, int64_t fun
     return w->count ? bsearch(&key, w->item, (size_t)w->count, sizeof key, by_function) : NULL;
 }
 
-/* The same source: instances of a template and clones are declared at one place. */
-static int is_same(const struct lines_group *g, const struct wanted *w, int64_t file_id, int64_t device_id)
+/* The same source: instances of a template and clones are declared at one place. Where that is not known, they have one
+ * name, with its scope. */
+static int is_same(const struct lines_group *g, const struct wanted *w, const char *name, int64_t file_id,
+                   int64_t device_id)
 {
-    if (g->file_id != file_id || g->device_id != device_id || strcmp(g->plain_name, w->plain_name) != 0)
+    if (g->file_id != file_id || g->device_id != device_id || strcmp(g->plain_name, w->plain_name) != 0 ||
+        (!w->line && strcmp(g->name, name) != 0))
         return 0;
     return g->declared_line == w->line && g->declared_file_id == w->file_id;
 }
@@ -162,12 +165,14 @@ static int is_same(const struct lines_group *g, const struct wanted *w, int64_t 
 static struct lines_group *group_of(struct lines_groups *groups, const struct wanted *w, sqlite3_stmt *s)
 {
     int64_t file_id = sqlite3_column_int64(s, 1), device_id = sqlite3_column_int64(s, 4);
-    for (int i = groups->count - 1; i >= 0; i--)
-        if (is_same(&groups->group[i], w, file_id, device_id))
-            return &groups->group[i];
-    struct lines_group *g = ARRAY_ADD(groups->group, groups->count, groups->capacity);
     struct buf name = BUF(1 << 20);
     match_bare_name(w->name, 0, &name);
+    for (int i = groups->count - 1; i >= 0; i--)
+        if (is_same(&groups->group[i], w, name.length ? name.data : w->name, file_id, device_id)) {
+            buf_free(&name);
+            return &groups->group[i];
+        }
+    struct lines_group *g = ARRAY_ADD(groups->group, groups->count, groups->capacity);
     *g = (struct lines_group){.name = name.length ? name.data : xstrdup(w->name),
                               .plain_name = xstrdup(w->plain_name),
                               .path = sqlite3_column_type(s, 2) == SQLITE_NULL ? NULL : xstrdup(db_text(s, 2)),

@@ -263,3 +263,23 @@ equal "in tables and findings" 0 "$(grep -c '9\.54 MiB.*+0x' text)"
 at_least "in tables and findings" 3 "$(grep -c '9\.54 MiB.*_M_run' text)"
 "$MEMPROF" report out.db --html=page.html
 contains "in the page's findings" page.html '>std::thread::_State_impl::_M_run</a>'
+"$MEMPROF" leaks out.db >leaks.txt
+contains "it is no library's" leaks.txt "9.54 MiB in 10 blocks"
+
+# functions of one name in two scopes are two where nothing says where they are declared
+cat >scopes.cc <<'EOT'
+#include <cstdlib>
+void *volatile kept;
+namespace a {
+__attribute__((noinline)) void work() { kept = malloc(10000000); }
+}
+namespace b {
+__attribute__((noinline)) void work() { a::work(); kept = nullptr; }
+}
+int main() { b::work(); }
+EOT
+"$CXX" -O1 -fno-builtin -o scopes scopes.cc
+record_ok ./scopes
+"$MEMPROF" lines --func work >lines.txt
+equal "a heading each" 2 "$(grep -c '^## .*work' lines.txt)"
+equal "neither has twice as much" 2 "$(grep -c '^ *9\.54M ' lines.txt)"

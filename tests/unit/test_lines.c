@@ -158,8 +158,8 @@ static void test_instances(void **state)
               "2.93K      -     6          grow(x);\n"
               "    8  8.79K     7          store(x);\n"
               "                 8  }\n"
-              "(own peak -: several instances of a template, or clones, make the line; 'memprof report --by line "
-              "--inclusive' has each one's)\n");
+              "(own peak -: several instances of a template, or clones, make the line, and what one of them calls of "
+              "another counts in both; 'memprof report --by line --inclusive' has each one's)\n");
     scratch_sql(db, "UPDATE account SET own_peak_bytes = NULL");
 }
 

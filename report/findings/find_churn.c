@@ -68,13 +68,13 @@ static void find_line(struct rules *r)
     int64_t all;
     const struct rule_line *line = rule_top_line(r, LINE_TEMPORARY_COUNT, &all);
     const int64_t count = line ? line->sums[LINE_TEMPORARY_COUNT] : 0;
-    if (count <= 0)
+    if (count < least_count(r))
         return;
     const int64_t of[] = {line->site_id, line->device_id};
     const struct size_count c = {.count = count,
                                  .size_bytes = (uint64_t)(line->sums[LINE_TEMPORARY_BYTES] / count),
                                  .site_id = (uint32_t)rule_query_amount(r, most_sql, of, 2, line->site_id)};
-    if (c.count >= least_count(r) && size_count_is_worth(r, &c))
+    if (size_count_is_worth(r, &c))
         say(r, &c, 1);
 }
 

@@ -402,13 +402,12 @@ static void add_attached(sqlite3 *db, void (*add)(void *context, enum note_kind 
 static void add_executed(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     static const char sql[] =
-        "SELECT " NOT_RECORDED("p.process_id") " AS why FROM main.process p WHERE p.process_id = (SELECT "
-                                               "max(process_id) FROM v_image WHERE first_id = (SELECT min(process_id) "
-                                               "FROM process)) AND p.process_id > "
-                                               "(SELECT min(process_id) FROM process) AND why IS NOT NULL";
+        "WITH image(first_id, last_id) AS (SELECT min(process_id), max(process_id) FROM v_image WHERE first_id = "
+        "(SELECT min(process_id) FROM process)) SELECT " NOT_RECORDED("last_id") " FROM image WHERE last_id > first_id";
     sqlite3_stmt *s = NULL;
     struct buf text = BUF(1 << 12);
-    if (!merged_count(db) && db_prepare(db, sql, &s, NULL) == 0 && sqlite3_step(s) == SQLITE_ROW) {
+    if (!merged_count(db) && db_prepare(db, sql, &s, NULL) == 0 && sqlite3_step(s) == SQLITE_ROW &&
+        sqlite3_column_type(s, 0) != SQLITE_NULL) {
         buf_printf(&text, "the program that it executed in its place is not recorded (%.200s), and no number is of it",
                    db_text(s, 0));
         add(context, NOTE_ABOUT, buf_text(&text));

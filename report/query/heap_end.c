@@ -154,6 +154,11 @@ static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
     return rc == 0;
 }
 
+static uint64_t peak_reserved(sqlite3 *db)
+{
+    return (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
+}
+
 /* Whether so much of glibc's heaps is free pages that live blocks keep there. */
 static int holds_much(sqlite3 *db, struct heap_end *e)
 {
@@ -167,8 +172,7 @@ static int holds_much(sqlite3 *db, struct heap_end *e)
         e->pin_bytes += r->pinned_bytes + r->shared_bytes;
     }
     e->trim_bytes = h->trim_bytes + h->main_top_bytes;
-    uint64_t peak =
-        (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
+    uint64_t peak = peak_reserved(db);
     return h->trim_bytes >= LEAST_BYTES && (h->trim_bytes >= LARGE_BYTES || h->trim_bytes >= peak / LEAST_PEAK) &&
            h->trim_bytes >= e->reserved_bytes / LEAST_PART;
 }
@@ -194,8 +198,7 @@ static uint64_t idle_segments(struct heap_end *e)
 static int is_spread(sqlite3 *db, struct heap_end *e)
 {
     uint64_t live = 0;
-    uint64_t peak =
-        (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
+    uint64_t peak = peak_reserved(db);
     if (e->is_segments)
         idle_segments(e);
     else
@@ -262,8 +265,7 @@ static void trim_segments(sqlite3 *db, struct heap_end *e)
 static int is_large_segments(sqlite3 *db, struct heap_end *e)
 {
     trim_segments(db, e);
-    uint64_t peak =
-        (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
+    uint64_t peak = peak_reserved(db);
     return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
            e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes) &&
            goes_on(db, e) && (!e->is_one_of || held_before(db, e));

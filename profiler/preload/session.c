@@ -105,35 +105,47 @@ struct wire_left *session_left(const struct wire_ring *ring)
     return (struct wire_left *)((char *)process.control + WIRE_LEFT_OFFSET) + (ring - ring_at(0));
 }
 
-/* The path may not be opened any more (another root, another user): a shared mapping can be had once more from one that
- * is there, and longer; its part before the ring goes again. */
-static void *ring_map_again(uint64_t offset)
+/* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is
+ * there, and longer; its part before the ring goes again. That is from the nearest ring below: the kernel counts the
+ * part against limits, and of a process that locks its memory reads it in. */
+static void *ring_map_again(uint32_t index)
 {
-    if (!process.data)
+    uint32_t near = index;
+    while (near >= RINGS_FIRST && !ring_maps[near])
+        near--;
+    if (near < RINGS_FIRST && !process.data)
         return NULL;
-    long at = sys_call6(SYS_mremap, (long)process.data, 0, (long)(offset + RING_BYTES), MREMAP_MAYMOVE, 0, 0);
+    char *from = near < RINGS_FIRST ? process.data + (uint64_t)near * RING_BYTES : (char *)ring_maps[near];
+    uint64_t before = (uint64_t)(index - near) * RING_BYTES;
+    long at = sys_call6(SYS_mremap, (long)from, 0, (long)(before + RING_BYTES), MREMAP_MAYMOVE, 0, 0);
     if (at < 0 && at > -4096)
         return NULL;
-    sys_unmap((void *)at, offset);
-    sys_call(SYS_madvise, at + (long)offset, RING_BYTES, MADV_DONTDUMP);
-    return (char *)at + offset;
+    sys_unmap((void *)at, before);
+    sys_call(SYS_madvise, at + (long)before, RING_BYTES, MADV_DONTDUMP);
+    return (char *)at + before;
+}
+
+static void *ring_map_file(uint32_t index)
+{
+    int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    void *words = session_map_part(fd, WIRE_DATA_OFFSET + (uint64_t)index * RING_BYTES, RING_BYTES);
+    sys_close(fd);
+    return words;
 }
 
 /* A program may limit its address space at any time (RLIMIT_AS), so no more of it is taken than rings are used. */
 uint64_t *session_ring_words(const struct wire_ring *ring)
 {
     uint32_t index = (uint32_t)(ring - ring_at(0));
-    uint64_t offset = (uint64_t)index * RING_BYTES;
     if (process.data && index < RINGS_FIRST)
-        return (uint64_t *)(process.data + offset);
+        return (uint64_t *)(process.data + (uint64_t)index * RING_BYTES);
     if (ring_maps[index])
         return ring_maps[index];
-    void *words = ring_map_again(offset); /* first: a sandbox may end a process that opens a file */
-    int fd = words ? -1 : (int)sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0) {
-        words = session_map_part(fd, WIRE_DATA_OFFSET + offset, RING_BYTES);
-        sys_close(fd);
-    }
+    void *words = process_is_filtered() ? NULL : ring_map_file(index); /* a filter may kill who opens a file */
+    if (!words)
+        words = ring_map_again(index);
     ring_maps[index] = words;
     if (words)
         __atomic_fetch_add(&ring_map_count, 1, __ATOMIC_RELAXED);

@@ -145,10 +145,11 @@ static int is_import(const struct walk_frame *f)
 }
 
 /* A template of the C++ library that is compiled into the program, as what a thread runs: its blocks may be those of
- * the program's own code, inlined into it. */
+ * the program's own code, inlined into it. Rust's names have "::" before the bracket. */
 static int is_instance(const struct walk_frame *f)
 {
-    return f->is_allocator && f->function && begins(f->function, "std::") && strchr(f->function, '<') && f->module &&
+    const char *bracket = f->is_allocator && f->function ? strchr(f->function, '<') : NULL;
+    return bracket && begins(f->function, "std::") && bracket[-1] != ':' && f->module &&
            !module_is_system_library(f->module);
 }
 

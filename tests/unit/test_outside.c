@@ -43,6 +43,18 @@ static int try_pid(int pid)
     return try_open(text);
 }
 
+/* Its environment is there to be read: the kernel shuts what is closed at exec before it says where that lies. */
+static int has_environment(int pid)
+{
+    char name[64], byte;
+    snprintf(name, sizeof name, "/proc/%d/environ", pid);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, &byte, 1);
+    if (fd >= 0)
+        close(fd);
+    return n == 1 && byte == 'A';
+}
+
 /* A process whose MEMPROF_SESSION is this; it waits until it is killed. NULL: none is set. */
 static int begin_process(const char *session)
 {
@@ -60,6 +72,9 @@ static int begin_process(const char *session)
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 0); /* closed as it is executed */
     close(ready[0]);
+    for (int i = 0; i < 10000 && !has_environment(pid); i++)
+        usleep(1000);
+    assert_true(has_environment(pid));
     return pid;
 }
 

@@ -89,7 +89,8 @@ class Recorded(Shown):
         if i:
             capacity = self.sql("SELECT max(total_bytes) FROM device WHERE name = ?", name)[0][0]
             panel = b.js("const p = timeline.panelOf(app.device); return p ? [p.pyramid.total, !!p.box.querySelector('[data-series=total]'), !!p.box.querySelector('[data-series=rss]')] : null")
-            equal(f"{name}: lines of capacity and use", [capacity, True, bool(samples)], panel)
+            used = any(s[1] for s in samples) # a fast program may have ended before the first sample; what is 0 has no line
+            equal(f"{name}: lines of capacity and use", [capacity, True, used], panel)
 
     def resident(self):
         """What was asked for and there, against the looks at the program's pages."""

@@ -10,7 +10,7 @@ echo 'echo twice; exit 1' >t/bad.sh
 echo '[ -f ../../crashed ] && exit 0; : >../../crashed; echo Segmentation fault; exit 1' >t/crash.sh
 # run NAME...: these tests; leaves its status and out.txt
 run() {
-    set -- $(printf "$PWD/t/%s.sh " "$@")
+    [ "$1" = unit ] || set -- $(printf "$PWD/t/%s.sh " "$@")
     status=0
     rm -f b/test-work/ran-*
     BUILD=$PWD/b JOBS=2 sh "$ROOT/tests/run.sh" "$@" >out.txt 2>&1 || status=$?
@@ -36,3 +36,20 @@ contains 'twice' out.txt '1 passed, 1 failed, 0 skipped'
 run good crash
 equal 'a crash' 1 $status
 contains 'a crash' out.txt '1 passed, 1 failed, 0 skipped'
+# a unit test that says this line, and leaks; only the first time
+mkdir -p b/unit
+for said in '  FAILED  ' '       OK '; do
+    {
+        echo '#!/bin/sh'
+        echo "[ ! -f '$PWD/b/test-work/ran-leak' ] || { echo '[       OK ] one'; exit 0; }"
+        echo ": >'$PWD/b/test-work/ran-leak'; echo '[$said] one'"
+        echo "echo '==1==ERROR: LeakSanitizer: detected memory leaks'"
+        echo "echo 'SUMMARY: AddressSanitizer: 10 byte(s) leaked in 1 allocation(s).'; exit 1"
+    } >b/unit/test_account
+    chmod +x b/unit/test_account
+    run unit
+    case $said in
+    *OK*) equal 'a leak' 1 $status ;;
+    *) equal 'a failed case that leaks' 0 $status ;;
+    esac
+done

@@ -198,9 +198,8 @@ int page_write_core(struct page *page, struct page_pack *pack)
          "end_count FROM v_thread ORDER BY alloc_bytes DESC",
          PAGE_ROWS_MAX},
         {"counters",
-         "SELECT name, sum(value) AS value, max(text) AS text, count(process_id) AS processes FROM counter WHERE value "
-         "<> 0 "
-         "GROUP BY name ORDER BY name",
+         "SELECT name, CAST(total(value) AS INTEGER) AS value, max(text) AS text, count(process_id) AS processes "
+         "FROM counter WHERE value <> 0 GROUP BY name ORDER BY name",
          PAGE_ROWS_MAX},
         {"sizes",
          "SELECT d.name AS device, kind, log2_size, alloc_count, alloc_bytes, free_count, temporary_count FROM "

@@ -151,4 +151,8 @@ for command in report lines leaks info 'report --by line' 'report --by function 
         [ $status -lt 3 ] || { cat got; fail "$command on loose.db: status $status"; }
     done
 done
+cp net.db most.db
+sqlite3 most.db "INSERT INTO counter(process_id, name, value, text)
+    SELECT process_id, 'no_room', 9223372036854775807, '' FROM process UNION ALL SELECT NULL, 'no_room', 9, ''"
+"$MEMPROF" report most.db --html -o most.html >/dev/null 2>got.err || { cat got.err; fail 'a sum beyond 64 bits'; }
 equal 'net.db is unchanged' "$sum" "$(md5sum <net.db)"

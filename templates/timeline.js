@@ -373,7 +373,7 @@ const timeline = {
       let text;
       if (at === null) {
         const p = key === 'active' || key === 'reserved' ? model.peak(panel.device, key) : null;
-        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : tables.estimated(p.value, panel.pyramid.device)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + bytes(this.most(panel.pyramid, 'rss_max')) + (panel.pyramid.device === 'host' && model.core.rss_again ? ' (' + model.core.rss_again + ')' : '') : '';
+        text = p ? 'peak ' + (key === 'reserved' ? model.reservedText(panel.device, p.value) : tables.estimated(p.value, panel.pyramid.device)) : key === 'total' ? bytes(panel.pyramid.total) : key === 'rss' ? 'peak ' + (panel.pyramid.device === 'host' ? model.core.rss_peak : bytes(this.most(panel.pyramid, 'rss_max'))) : '';
       } else if (key === 'total') text = bytes(panel.pyramid.total);
       else text = key === 'reserved' ? model.reservedText(panel.device, this.valueAt(panel.pyramid, key, at)) : key === 'active' || key === 'allocated' ? tables.estimated(this.valueAt(panel.pyramid, key, at), panel.pyramid.device) : bytes(this.valueAt(panel.pyramid, key, at));
       if (span.textContent !== text) span.textContent = text;

@@ -80,14 +80,19 @@ static int write_devices(struct page *page, struct page_pack *pack)
     return 0;
 }
 
-/* What the sum of all processes' RSS counts more than once; nothing where that is not known of any. */
-static void write_again(struct page *page, struct page_pack *pack)
+/* The highest RSS as it stands in a report, and what the sum of all processes' counts more than once; nothing where that
+ * is not known of any. */
+static void write_rss(struct page *page, struct page_pack *pack)
 {
-    struct buf text = BUF(256);
-    resident_again_text(page->db, &text);
-    if (text.length)
-        pack_text(pack, "rss_again", buf_text(&text));
-    buf_free(&text);
+    struct buf peak = BUF(256), again = BUF(256);
+    resident_peak_rss_text(page->db, &peak);
+    resident_again_text(page->db, &again);
+    if (peak.length)
+        pack_text(pack, "rss_peak", buf_text(&peak));
+    if (again.length)
+        pack_text(pack, "rss_again", buf_text(&again));
+    buf_free(&peak);
+    buf_free(&again);
 }
 
 /* What was not tracked at the last look, where there was one process and that look speaks for its end. */
@@ -220,7 +225,7 @@ int page_write_core(struct page *page, struct page_pack *pack)
     pack_int(pack, "start_unix_us", page->start_unix_ns / 1000);
     write_devices(page, pack);
     write_limits(page, pack);
-    write_again(page, pack);
+    write_rss(page, pack);
     int rc = write_peaks(page, pack);
     if (!rc)
         rc = write_resident(page, pack);

@@ -229,6 +229,25 @@ void resident_again_text(sqlite3 *db, struct buf *out)
         buf_puts(out, "what forks share is counted in each");
 }
 
+void resident_peak_rss_text(sqlite3 *db, struct buf *out)
+{
+    char text[UNITS_TEXT];
+    int64_t rss = resident_peak_rss(db), one = db_int(db, "SELECT max(peak_rss_bytes) FROM process", 0);
+    int is_exact = db_int(db,
+                          "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "
+                          "count(*) FROM process",
+                          0);
+    struct buf again = BUF(256);
+    if (rss <= 0)
+        return;
+    if (!is_exact && rss > one)
+        resident_again_text(db, &again);
+    buf_printf(out, "%s%s", !is_exact && resident_peak_rss_is_least(db) ? ">= " : "", units_bytes(text, rss));
+    if (!is_exact)
+        buf_printf(out, " (sampled%s%s)", again.length ? "; " : "", buf_text(&again));
+    buf_free(&again);
+}
+
 void resident_peak_text(const struct resident_peak *p, struct buf *out)
 {
     char text[UNITS_TEXT];

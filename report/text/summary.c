@@ -107,27 +107,13 @@ static void print_subject(const struct summary *s)
     buf_free(&name);
 }
 
-/* Of one process the kernel's own figure, which each of its images told as it ended. That of several at once is the
- * highest sum of their samples. Where one was killed, its last sample is the least that it was. */
 static void peak_rss(sqlite3 *db, struct buf *line)
 {
-    char text[UNITS_TEXT];
-    int64_t together = resident_peak_rss(db);
-    int64_t one = db_int(db, "SELECT max(peak_rss_bytes) FROM process", 0);
-    int is_exact = db_int(db,
-                          "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "
-                          "count(*) FROM process",
-                          0);
-    int is_least = resident_peak_rss_is_least(db);
-    struct buf again = BUF(256);
-    if (!is_exact && together > one)
-        resident_again_text(db, &again);
-    if (one > 0 || together > 0)
-        buf_printf(line, ", peak RSS %s%s", !is_exact && is_least ? ">= " : "",
-                   units_bytes(text, one > together ? one : together));
-    if (!is_exact && (one > 0 || together > 0))
-        buf_printf(line, " (sampled%s%s)", again.length ? "; " : "", buf_text(&again));
-    buf_free(&again);
+    struct buf text = BUF(256);
+    resident_peak_rss_text(db, &text);
+    if (text.length)
+        buf_printf(line, ", peak RSS %s", buf_text(&text));
+    buf_free(&text);
 }
 
 static void print_ending(const struct summary *s)

@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 10, DEFAULT_STACKS = 5, PIPE_COMMAND = 500 /* columns */ };
-#define MERGED_MOST 20000 /* stacks that are compared by their shown frames */
+#define MERGED_MOST 20000 /* stacks that are compared by their shown frames, for a reader; programs get sums of all */
 
 /* A report by one key: its rows, what stands before them, and their columns. */
 struct by {
@@ -532,7 +532,7 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
     int64_t top = chosen.top;
     int is_merged = chosen.by == ROW_STACK && report_language(options) != TREE_BOTH;
     if (is_merged)
-        chosen.top = MERGED_MOST;
+        chosen.top = out->format == REPORT_TEXT ? MERGED_MOST : 0;
     b.cwd = db_meta_text(db, "cwd");
     choose_columns(&b);
     int rc = device_check(db, options->device, options->kind, err);
@@ -540,7 +540,7 @@ int report_by(sqlite3 *db, const struct report_options *options, const struct re
         rc = load(&b, err);
     if (rc == 0 && chosen.by == ROW_STACK)
         rc = walk_open(db, report_language(options), &b.walk, err);
-    if (rc == 0 && is_merged && b.rows.count == MERGED_MOST)
+    if (rc == 0 && is_merged && chosen.top && b.rows.count == MERGED_MOST)
         buf_printf(&b.title, "; merged from the %d largest stacks", MERGED_MOST);
     if (rc == 0 && is_merged)
         rc = merge_stacks(&b, top, err);

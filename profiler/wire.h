@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 16
+#define WIRE_VERSION 17
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -198,6 +198,7 @@ struct wire_proc {
     /* program, as its image ends; 0 by the collector when the slot is given back */
     uint64_t peak_rss_bytes;        /* what the kernel says; 0: not told */
     uint32_t title_bytes;           /* 0: not told */
+    uint32_t is_locking;            /* collector: memory that is locked was seen in it */
     uint64_t pid_namespace;         /* that pid and parent_pid are of, as /proc/self/ns/pid has it; 0: not known */
     struct wire_counters counters;  /* program only, relaxed adds */
     struct wire_own own[WIRE_OWN];  /* program only; any thread of it takes a free one */

@@ -243,12 +243,16 @@ void process_text(const struct process *p, const char *name, char *text, size_t 
  * costs a tenth, says something new. */
 static uint64_t read_peak_rss(const struct processes *ps, const struct process *p)
 {
+    struct wire_proc *slot = &ps->session->procs[p->slot];
     char text[4096 + 1];
     unsigned long long kib;
     process_text(p, "status", text, sizeof text);
     if (strstr(text, "\nSeccomp:\t2"))
-        __atomic_store_n(&ps->session->procs[p->slot].is_filtered, 1, __ATOMIC_RELAXED);
-    const char *line = strstr(text, "\nVmHWM:");
+        __atomic_store_n(&slot->is_filtered, 1, __ATOMIC_RELAXED);
+    const char *line = strstr(text, "\nVmLck:");
+    if (line && sscanf(line, "\nVmLck: %llu kB", &kib) == 1)
+        __atomic_store_n(&slot->is_locking, kib > 0, __ATOMIC_RELAXED);
+    line = strstr(text, "\nVmHWM:");
     return line && sscanf(line, "\nVmHWM: %llu kB", &kib) == 1 ? kib * 1024 : 0;
 }
 

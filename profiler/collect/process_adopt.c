@@ -374,6 +374,7 @@ void processes_free_slot(struct processes *ps, uint32_t slot)
     __atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->pid_namespace, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->is_filtered, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->is_locking, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->last_look, WIRE_LOOK_NONE, __ATOMIC_RELAXED);
     __atomic_store_n(&s->peak_rss_bytes, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->title_bytes, 0, __ATOMIC_RELAXED);

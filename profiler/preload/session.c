@@ -17,6 +17,8 @@
 
 static uint64_t *ring_maps[WIRE_RINGS]; /* kept for the ring's next thread; its present one writes here */
 static uint32_t ring_map_count;         /* any thread adds */
+static dev_t file_device;               /* of the file that is mapped */
+static ino_t file_inode;
 
 static void *session_map_part(int fd, uint64_t offset, uint64_t size_bytes)
 {
@@ -57,6 +59,11 @@ static struct wire_control *map_valid(int fd, uint64_t bytes)
     return c;
 }
 
+static int is_session_file(int fd, struct stat *st)
+{
+    return sys_call(SYS_fstat, fd, st, 0) == 0 && S_ISREG(st->st_mode) && (uint64_t)st->st_size == WIRE_TOTAL_BYTES;
+}
+
 /* Threads may still be in hooks of a recording before: what they go by is never nothing in between. */
 int session_map(const char *path)
 {
@@ -66,7 +73,7 @@ int session_map(const char *path)
     int fd = *path ? sys_open(path, O_RDWR | O_CLOEXEC) : door_take();
     if (fd < 0)
         return 0;
-    if (sys_call(SYS_fstat, fd, &st, 0) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == WIRE_TOTAL_BYTES) {
+    if (is_session_file(fd, &st)) {
         if (session_has_space())
             c = map_valid(fd, FIRST_BYTES);
         if (c)
@@ -80,6 +87,8 @@ int session_map(const char *path)
     for (uint32_t i = 0; process.control && i < WIRE_RINGS; i++)
         ring_maps[i] = NULL;
     ring_map_count = 0;
+    file_device = st.st_dev;
+    file_inode = st.st_ino;
     process.data = data;
     __atomic_store_n(&process.control, c, __ATOMIC_RELEASE);
     return 1;
@@ -105,17 +114,19 @@ struct wire_left *session_left(const struct wire_ring *ring)
     return (struct wire_left *)((char *)process.control + WIRE_LEFT_OFFSET) + (ring - ring_at(0));
 }
 
-/* Where the path cannot be opened (another root, another user): a shared mapping can be had once more from one that is
- * there, and longer; its part before the ring goes again. That is from the nearest ring below: the kernel counts the
- * part against limits, and of a process that locks its memory reads it in. */
+/* A shared mapping can be had once more from one that is there, and longer; its part before the ring goes again. That is
+ * from the nearest ring below: the kernel counts the part against limits, and of a process that locks its memory reads
+ * both in. No file is opened: a filter may kill who does, and is known only once the collector has looked. */
 static void *ring_map_again(uint32_t index)
 {
-    uint32_t near = index;
-    while (near >= RINGS_FIRST && !ring_maps[near])
+    uint32_t least = process.data ? RINGS_FIRST : 0, near = index;
+    while (near > least && !ring_maps[near])
         near--;
-    if (near < RINGS_FIRST && !process.data)
+    char *from = (char *)ring_maps[near];
+    if (!from && process.data)
+        from = process.data + (uint64_t)--near * RING_BYTES;
+    if (!from)
         return NULL;
-    char *from = near < RINGS_FIRST ? process.data + (uint64_t)near * RING_BYTES : (char *)ring_maps[near];
     uint64_t before = (uint64_t)(index - near) * RING_BYTES;
     long at = sys_call6(SYS_mremap, (long)from, 0, (long)(before + RING_BYTES), MREMAP_MAYMOVE, 0, 0);
     if (at < 0 && at > -4096)
@@ -125,14 +136,23 @@ static void *ring_map_again(uint32_t index)
     return (char *)at + before;
 }
 
+/* The path may be another file's by now, and of this process cannot be opened where it has another root or user. */
 static void *ring_map_file(uint32_t index)
 {
-    int fd = sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
+    struct stat st;
+    int fd = process_is_filtered() ? -1 : sys_open(process.control->session_path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return NULL;
-    void *words = session_map_part(fd, WIRE_DATA_OFFSET + (uint64_t)index * RING_BYTES, RING_BYTES);
+    void *words = NULL;
+    if (is_session_file(fd, &st) && st.st_dev == file_device && st.st_ino == file_inode)
+        words = session_map_part(fd, WIRE_DATA_OFFSET + (uint64_t)index * RING_BYTES, RING_BYTES);
     sys_close(fd);
     return words;
+}
+
+static int process_is_locking(void)
+{
+    return process.slot && __atomic_load_n(&process.slot->is_locking, __ATOMIC_RELAXED);
 }
 
 /* A program may limit its address space at any time (RLIMIT_AS), so no more of it is taken than rings are used. */
@@ -143,9 +163,11 @@ uint64_t *session_ring_words(const struct wire_ring *ring)
         return (uint64_t *)(process.data + (uint64_t)index * RING_BYTES);
     if (ring_maps[index])
         return ring_maps[index];
-    void *words = process_is_filtered() ? NULL : ring_map_file(index); /* a filter may kill who opens a file */
+    void *words = process_is_locking() ? ring_map_file(index) : NULL;
     if (!words)
         words = ring_map_again(index);
+    if (!words)
+        words = ring_map_file(index);
     ring_maps[index] = words;
     if (words)
         __atomic_fetch_add(&ring_map_count, 1, __ATOMIC_RELAXED);

@@ -21,3 +21,13 @@ run 0 prctl exec 439  # faccessat2: what an exec may reach
 export MALLOC_ARENA_MAX=1 # for more, glibc asks how many processors there are, by openat
 run 7 prctl threads 257 # openat: the rings of threads
 run 7 prctl threads 2   # open
+RUN_OPTIONS=--no-heap-sample # such a filter is known when the collector has looked, and a sample may come sooner
+run 7 syscall threads 257
+RUN_OPTIONS=
+# Few addresses: each thread maps its own ring, the second one behind the filter.
+(
+    ulimit -v 110000
+    run 7 prctl work 257
+) || exit
+equal "its threads" 2 "$(value "SELECT count(*) FROM v_thread WHERE kind = 'all'")"
+equal "a ring that was refused" 0 "$(value "SELECT count(*) FROM counter WHERE name LIKE 'map_refused%' AND value")"

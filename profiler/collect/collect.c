@@ -50,6 +50,7 @@ static int64_t now_ns(const struct collection *c)
  * sample stands until its end is known. */
 static void sample_rss(struct collection *c)
 {
+    uint64_t now_ns = clock_monotonic_ns(); /* later than the beginning of those that this round adopted */
     for (uint32_t i = 0; i < c->processes.slot_end; i++) {
         struct process *p = c->processes.by_slot[i];
         if (!p || p->discard)
@@ -66,7 +67,7 @@ static void sample_rss(struct collection *c)
             continue;
         uint64_t peak_bytes = p->peak_rss_bytes > p->sampled_peak_bytes ? p->peak_rss_bytes : 0;
         drain_emit_rss(c->drain, p, peak_bytes, p->sampled_bytes);
-        p->sampled_ns = c->sample_ns;
+        p->sampled_ns = now_ns;
     }
 }
 

@@ -360,23 +360,24 @@ void drain_emit_rss(struct drain *d, struct process *p, uint64_t peak_bytes, uin
         drain_emit(d, event);
 }
 
-/* Whether another process began after it was last seen to have memory: its peak was before that. */
-static int is_followed(const struct drain *d, const struct process *p)
+/* What processes have that began after it was last seen to have memory: its peak was before that, without them. */
+static uint64_t rss_of_later(const struct drain *d, const struct process *p)
 {
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < d->processes->slot_end; i++) {
         const struct process *other = d->processes->by_slot[i];
         if (other && other != p && !other->discard && other->adopted_ns > p->sampled_ns)
-            return 1;
+            bytes += other->rss_bytes;
     }
-    return 0;
+    return bytes;
 }
 
 static void process_over(struct drain *d, struct process *p)
 {
     int64_t end_ns = clock_ns(d->clock, d->merged);
-    uint64_t peak_bytes = process_peak_rss(d->processes, p);
-    if (!p->discard && peak_bytes > p->peak_rss_bytes && !is_followed(d, p))
-        drain_emit_rss(d, p, peak_bytes, p->rss_bytes);
+    uint64_t peak_bytes = process_peak_rss(d->processes, p), later_bytes = rss_of_later(d, p);
+    if (!p->discard && peak_bytes > p->peak_rss_bytes && peak_bytes > p->rss_bytes + later_bytes)
+        drain_emit_rss(d, p, peak_bytes - later_bytes, p->rss_bytes);
     if (!p->discard)
         drain_emit(d, (struct event){.process_id = p->process_id, .op = EVENT_PROCESS_END, .inherited = p->inherited});
     drain_flush(d); /* who takes it may ask for the process */

@@ -346,6 +346,50 @@ static void test_outlive(void **state)
     assert_int_equal(processes_that_outlive(&ps, &one), 2);
 }
 
+/* Tells of its end that it had 100 MiB, beside another one of 40 MiB: in the sum of all it is what it had then. */
+static void peak_beside(int is_later, uint64_t expected)
+{
+    struct setup *s = setup_begin(1);
+    int go;
+    pid_t pid = start_idle(&go);
+    if (!is_later)
+        writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    setup_wait_until(s, "SELECT count(*) FROM process", !is_later);
+    uint32_t slot = writer_claim_slot(s->session.control, pid, getpid(), WIRE_START_EXEC, 0);
+    setup_wait_until(s, "SELECT count(*) FROM process", 1 + !is_later);
+    if (is_later)
+        writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    setup_wait_until(s, "SELECT count(*) FROM process", 2);
+    struct process *p = processes_of_slot(&s->processes, slot, pid);
+    struct process *other = processes_of_slot(&s->processes, !slot, getpid());
+    assert_non_null(p);
+    assert_non_null(other);
+    drain_emit_rss(s->drain, p, 0, 10 << 20);
+    drain_emit_rss(s->drain, other, 0, 40 << 20);
+    s->session.procs[slot].peak_rss_bytes = 100 << 20;
+    close(go);
+    waitpid(pid, NULL, 0);
+    uint16_t id = p->process_id;
+    for (int i = 0; i < 1000 && !setup_find_event(s, EVENT_PROCESS_END, id, NULL); i++) {
+        setup_rounds(s, 1);
+        usleep(1000);
+    }
+    assert_non_null(setup_find_event(s, EVENT_PROCESS_END, id, NULL));
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->events[i].op == EVENT_RSS && s->events[i].process_id == id && s->events[i].size_bytes > most)
+            most = s->events[i].size_bytes;
+    assert_int_equal(most, expected);
+    setup_end(s);
+}
+
+static void test_peak_beside_others(void **state)
+{
+    (void)state;
+    peak_beside(0, 100 << 20);
+    peak_beside(1, 60 << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_spawn_without_ring),
         cmocka_unit_test(test_expected_in_time),
         cmocka_unit_test(test_outlive),
+        cmocka_unit_test(test_peak_beside_others),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

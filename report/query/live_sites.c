@@ -56,7 +56,9 @@ uint8_t *live_sites(sqlite3 *db, const struct instant *at, size_t *count)
     if (events < EVENTS_LEAST || highest < 0 || highest > UINT32_MAX || highest > events / EVENTS_OF_SITE)
         return NULL;
     *count = (size_t)highest + 1;
-    uint8_t *is_live = xcalloc(*count, 1);
+    uint8_t *is_live = calloc(*count, 1);
+    if (!is_live) /* numbers of a damaged file; slower, all of them will do */
+        return NULL;
     is_live[0] = 1; /* unknown */
     if (mark_ends(db, is_live, *count) == 0 && mark_instants(db, at, is_live, *count) == 0)
         return is_live;

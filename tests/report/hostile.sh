@@ -155,4 +155,9 @@ cp net.db most.db
 sqlite3 most.db "INSERT INTO counter(process_id, name, value, text)
     SELECT process_id, 'no_room', 9223372036854775807, '' FROM process UNION ALL SELECT NULL, 'no_room', 9, ''"
 "$MEMPROF" report most.db --html -o most.html >/dev/null 2>got.err || { cat got.err; fail 'a sum beyond 64 bits'; }
+# a site of a number that would take 4 GiB to count up to
+cp net.db far.db
+sqlite3 far.db "UPDATE site SET site_id = 4294967290 WHERE site_id = (SELECT max(site_id) FROM site);
+    UPDATE meta SET value = 1 << 60 WHERE key = 'event_count'"
+(ulimit -v 3000000 && "$MEMPROF" report --segments far.db) >got 2>&1 || { cat got; fail 'a site far away'; }
 equal 'net.db is unchanged' "$sum" "$(md5sum <net.db)"

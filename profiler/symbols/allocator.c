@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { FAMILY_C, FAMILY_CXX, FAMILY_SCOPE, FAMILY_CRATE, FAMILY_HEADER };
+enum { FAMILY_C, FAMILY_CXX, FAMILY_SCOPE, FAMILY_CRATE, FAMILY_HEADER, FAMILY_OWN };
 
 static const struct {
     int how;
@@ -17,12 +17,14 @@ static const struct {
 #define SCOPE(name)  {FAMILY_SCOPE, name "::"},
 #define CRATE(name)  {FAMILY_CRATE, name "::"},
 #define HEADER(path) {FAMILY_HEADER, path},
+#define OWN(pattern) {FAMILY_OWN, pattern},
 #include "allocator.def"
 #undef C
 #undef CXX
 #undef SCOPE
 #undef CRATE
 #undef HEADER
+#undef OWN
 };
 
 /* v0 names, and the legacy scheme's, which is C++'s with a hash as the last part. What the linker's optimiser moved
@@ -60,13 +62,25 @@ static int is_of_other_trait(const char *name)
     return 0;
 }
 
-static int is_member(int how, const char *text, const char *raw, size_t length, const char *name, const char *scope)
+/* As fnmatch, which takes its time: few names begin as a pattern does. */
+static int is_like(const char *pattern, const char *name)
+{
+    size_t same = 0;
+    while (pattern[same] && pattern[same] == name[same])
+        same++;
+    return strchr("*\\", pattern[same]) && fnmatch(pattern, name, 0) == 0;
+}
+
+/* Whether a row names the function. */
+static int names(int how, const char *text, const char *raw, size_t length, const char *name, const char *scope)
 {
     switch (how) {
     case FAMILY_C:
         return strncmp(text, raw, length) == 0 && text[length] == 0;
     case FAMILY_CXX:
-        return scope && fnmatch(text, name, 0) == 0;
+        return scope && is_like(text, name);
+    case FAMILY_OWN:
+        return scope && is_like(text, scope);
     case FAMILY_SCOPE:
         return scope && !is_rust(raw, length) && strncmp(scope, text, strlen(text)) == 0;
     case FAMILY_HEADER:
@@ -118,7 +132,8 @@ int allocator_is_function(const char *raw_name, const char *name, const char *de
     /* only a mangled name can be one of C++ or Rust */
     const char *scope = name && strcmp(raw_name, name) ? demangle_scope(name) : NULL;
     for (size_t i = 0; i < sizeof family / sizeof *family; i++)
-        if (is_member(family[i].how, family[i].text, raw_name, length, name, scope))
-            return 1;
+        if (!(family[i].how == FAMILY_OWN && declared_file) &&
+            names(family[i].how, family[i].text, raw_name, length, name, scope))
+            return family[i].how != FAMILY_OWN;
     return scope && is_rust(raw_name, length) && is_rust_library_impl(name);
 }

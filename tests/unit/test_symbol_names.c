@@ -249,6 +249,13 @@ static void test_allocator_family(void **state)
         {"_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"},
         {"_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJiEEEvv",
          "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)"},
+        {"_Za", "std::vector<f()::{lambda()#1}, std::allocator<f()::{lambda()#1}> >::reserve(unsigned long)"},
+        /* callables of the library itself */
+        {"_Za", "std::_Function_handler<bool (char), std::__detail::_BracketMatcher<std::__cxx11::regex_traits<char>, "
+                "false, false> >::_M_invoke(std::_Any_data const&, char&&)"},
+        {"_Za", "std::_Function_handler<std::unique_ptr<std::__future_base::_Result_base, "
+                "std::__future_base::_Result_base::_Deleter> (), std::__future_base::_State_baseV2::_Setter<int, int "
+                "const&> >::_M_invoke(std::_Any_data const&)"},
         {"_RNvMs_NtC5alloc3vecINtB4_3VecpE4push", "<alloc::vec::Vec<_>>::push"},
         {"strdup", "strdup"},
         {"g_malloc0", "g_malloc0"},
@@ -292,6 +299,33 @@ static void test_allocator_family(void **state)
         {"_ZN1aE", "<u8 as core::clone::Clone>::clone"},
         {"operator new(unsigned long)", "operator new(unsigned long)"},
     };
+    /* what the program's callable is inlined into, where nothing says where it is declared */
+    static const char *const instances[] = {
+        "std::_Function_handler<void (int), main::{lambda(int)#3}>::_M_invoke(std::_Any_data const&, int&&)",
+        "std::_Function_handler<std::unique_ptr<std::__future_base::_Result_base, "
+        "std::__future_base::_Result_base::_Deleter> (), "
+        "std::__future_base::_Task_setter<std::unique_ptr<std::__future_"
+        "base::_Result<int>, std::__future_base::_Result_base::_Deleter>, "
+        "std::thread::_Invoker<std::tuple<main::{lambda("
+        "int)#5}, int> >, int> >::_M_invoke(std::_Any_data const&)",
+        "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run() [clone .cold]",
+        "void std::move_only_function<void ()>::_S_invoke<main::{lambda()#1}>(std::_Mofunc_base*)",
+        "std::__1::__function::__func<main::$_1, std::__1::allocator<main::$_1>, void (int)>::operator()(int&&)",
+        "std::__1::__function::__func<Work, std::__1::allocator<Work>, void ()>::operator()[abi:v160006]()",
+        "void std::__1::__function::__policy_invoker<void "
+        "(int)>::__call_impl<std::__1::__function::__default_alloc_func<"
+        "main::$_1, void (int)> >(std::__1::__function::__policy_storage const*, int)",
+        "std::__1::__packaged_task_func<main::$_4, std::__1::allocator<main::$_4>, int (int)>::operator()(int&&)",
+        "std::__1::__async_assoc_state<int, std::__1::__async_func<main::$_2, int> >::__execute()",
+        "std::__1::__deferred_assoc_state<int, std::__1::__async_func<main::$_3, int> >::__execute()",
+        "void* std::__1::__thread_proxy<std::__1::tuple<main::$_0> >(void*)",
+        "void* std::__1::__thread_proxy[abi:v160006]<std::__1::tuple<main::$_0> >(void*)",
+    };
+    for (size_t i = 0; i < sizeof instances / sizeof *instances; i++) {
+        if (allocator_is_function("_Za", instances[i], NULL))
+            fail_msg("'%s' is taken for an allocator", instances[i]);
+        assert_int_equal(allocator_is_function("_Za", instances[i], "/usr/include/c++/12/bits/std_function.h"), 1);
+    }
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!allocator_is_function(members[i][0], members[i][1], NULL))
             fail_msg("'%s' is not taken for an allocator", members[i][1]);

@@ -1,0 +1,62 @@
+# Closures that the compiler inlined into the C++ library's code that calls them: without -g the instance for the
+# closure is all that says whose memory it is, so it has a row of its own.
+need python3
+cat >app.cpp <<'END'
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+void *volatile kept[16];
+__attribute__((noinline)) void each(const std::function<void(int)> &f)
+{
+    for (int i = 0; i < 4; i++)
+        f(i);
+}
+__attribute__((noinline)) void give(std::promise<std::string> &to, const std::string &text)
+{
+    to.set_value(text);
+    kept[13] = nullptr;
+}
+int main(int argc, char **)
+{
+    std::thread([] { kept[8] = malloc(1000000); }).join();
+    std::thread([] { kept[9] = malloc(2000000); }).join();
+    each([](int i) { kept[i] = malloc(100000); });
+    each([](int i) { kept[4 + i] = malloc(150000); });
+    auto far = std::async(std::launch::async, [](int n) { return (kept[10] = malloc(300000)) ? n : 0; }, argc);
+    auto late = std::async(std::launch::deferred, [](int n) { return (kept[11] = malloc(350000)) ? n : 0; }, argc);
+    std::packaged_task<int(int)> task([](int n) { return (kept[12] = malloc(370000)) ? n : 0; });
+    task(argc);
+    std::promise<std::string> promise;
+    give(promise, std::string(379999, 'x'));
+    return far.get() + late.get() + (int)promise.get_future().get().size() == 0;
+}
+END
+"$CXX" -O2 -o app app.cpp -pthread
+record_ok ./app
+# of BYTES COUNT: the function that has them, without what is the library's own in its name
+of() {
+    sql "SELECT function FROM v_function WHERE alloc_bytes = $1 AND alloc_count = $2 AND NOT inclusive
+        AND kind = 'heap'"
+}
+# a closure is main::{lambda()#1} to gcc, main::$_0 to clang
+is_closure='main::({lambda\([a-z]*\)#[0-9]+}|\$_[0-9]+)'
+for row in "1000000 1 thread::_State_impl" "2000000 1 thread::_State_impl" "400000 4 _Function_handler" \
+    "600000 4 _Function_handler" "300000 1 _Function_handler" "350000 1 _Function_handler" \
+    "370000 1 _Function_handler"; do
+    set -- $row
+    of "$1" "$2" | grep -qE "^std::$3<.*$is_closure" || fail "no closure has $1 bytes: $(of "$1" "$2")"
+done
+case "$(of 380000 1)" in 'give('*) ;; *) fail "what the library calls of its own: $(of 380000 1)" ;; esac
+"$MEMPROF" leaks >leaks.txt
+awk '/^1\.91 MiB/ { getline; print $2 }' leaks.txt >first.txt
+contains "its stack begins with it" first.txt _State_impl
+
+# the same where the library's code has lines
+"$CXX" -O2 -g -o lines app.cpp -pthread
+record_ok ./lines
+for bytes in 1000000 2000000 300000 350000 370000; do
+    equal "the closure of $bytes" "$(grep -n "malloc($bytes)" app.cpp | cut -d: -f1)" \
+        "$(sql "SELECT line FROM v_line WHERE alloc_bytes = $bytes AND kind = 'heap'")"
+done

@@ -517,14 +517,24 @@ int walk_is_start(const struct walk_frame *frame)
     return frame->function && strncmp(frame->function, "__libc_start", 12) == 0;
 }
 
-/* Frames for people begin behind the allocator family, and end where libc calls main(): what lies beyond is the same in
- * every program. */
+/* Whether a frame from this one on is neither of the allocator family nor how a library without symbols starts a
+ * thread: code that may have asked for the memory. */
+static int has_asker(const struct walk_stack *stack, int first)
+{
+    for (int i = first; i < stack->count; i++)
+        if (!stack->frames[i]->is_allocator && (stack->frames[i]->function || !stack->frames[i]->is_runtime))
+            return 1;
+    return 0;
+}
+
+/* Frames for people begin behind the allocator family, where that is not all, and end where libc calls main(): what
+ * lies beyond is the same in every program. */
 void walk_shown(const struct walk_stack *stack, int *first, int *end)
 {
     *first = 0;
     while (*first < stack->count && stack->frames[*first]->is_allocator)
         ++*first;
-    if (*first == stack->count)
+    if (!has_asker(stack, *first))
         *first = 0;
     *end = stack->count;
     for (int i = *first + 1; i < stack->count && *end == stack->count; i++)

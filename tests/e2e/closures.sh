@@ -60,3 +60,22 @@ for bytes in 1000000 2000000 300000 350000 370000; do
     equal "the closure of $bytes" "$(grep -n "malloc($bytes)" app.cpp | cut -d: -f1)" \
         "$(sql "SELECT line FROM v_line WHERE alloc_bytes = $bytes AND kind = 'heap'")"
 done
+
+# nothing but the library's templates and its start of a thread: the stack has them all
+cat >bare.cpp <<'END'
+#include <thread>
+#include <vector>
+int main()
+{
+    typedef std::vector<char> bytes;
+    bytes *kept = new bytes;
+    std::thread(static_cast<void (bytes::*)(std::size_t)>(&bytes::resize), kept, 5000000).join();
+    return kept->size() == 0;
+}
+END
+for how in "-O2" "-O2 -g"; do
+    "$CXX" $how -o bare bare.cpp -pthread
+    record_ok ./bare
+    "$MEMPROF" leaks >leaks.txt
+    contains "the template, $how" leaks.txt "  std::vector<char, std::allocator<char> >::_M_default_append"
+done

@@ -138,6 +138,13 @@ int text_is_caller(const char *text)
     return strncmp(text, "<- ", 3) == 0;
 }
 
+/* Bytes of indentation and of the arrow before a caller's name. */
+static size_t lead_bytes(const char *text)
+{
+    size_t spaces = strspn(text, " ");
+    return spaces + (text_is_caller(text + spaces) ? strlen("<- ") : 0);
+}
+
 /* Where " and 2 others" begins behind a caller; the end: it is the only one. */
 static const char *others_of(const char *text)
 {
@@ -159,7 +166,7 @@ int text_is_endless(const char *name)
 void text_bare_name(struct buf *out, const char *text, int width)
 {
     struct buf bare = BUF(1 << 20);
-    size_t head = text_width(text) > width ? strspn(text, " <-") : 0;
+    size_t head = text_width(text) > width ? lead_bytes(text) : 0;
     struct buf name = BUF(1 << 20);
     const char *others = others_of(text);
     buf_add(&name, text + head, (size_t)(others - text) - head);
@@ -175,7 +182,7 @@ void text_bare_name(struct buf *out, const char *text, int width)
 static void fit_name(struct buf *out, const char *text, int width, const char *mark, int room)
 {
     struct buf bare = BUF(1 << 20);
-    size_t head = strspn(text, " <-"); /* an arrow or indentation before the name stays */
+    size_t head = lead_bytes(text); /* it stays */
     int head_width = (int)head < room / 2 ? (int)head : 0;
     if (head_width) {
         buf_add(out, text, head);

@@ -95,6 +95,10 @@ static void test_fit_name(void **state)
     fit_is("<- net::AddressPool::make_all and 1 other", 20, TEXT_CUT_LEFT, 0, "<- ..::make_all +1");
     fit_is("<- net::make and other", 14, TEXT_CUT_LEFT, 0, "<- other"); /* no number: a name as others */
     fit_is("main::{lambda(int)#1}::operator()(int) const", 34, TEXT_CUT_NAME, 1, "main::{lambda(int)#1}::operator()");
+    /* the type for which a trait is implemented begins with what is no arrow */
+    fit_is("<app::Tree<u8> as app::Grow>::grow", 33, TEXT_CUT_NAME, 1, "<app::Tree as app::Grow>::grow");
+    fit_is("  <- <app::Tree<u8> as app::Grow>::grow", 37, TEXT_CUT_NAME, 1, "  <- <app::Tree as app::Grow>::grow");
+    fit_is("<app::Tree<u8> as app::Grow>::grow", 20, TEXT_CUT_NAME, 1, "\xe2\x80\xa6::grow");
     fit_is("std::ostream& std::operator<< <char>(std::ostream&, char)", 20, TEXT_CUT_NAME, 1, "std::operator<<");
     fit_is("load.<locals>.<listcomp>(int)", 24, TEXT_CUT_NAME, 1, "load.<locals>.<listcomp>");
     fit_is("<- std::vector<int>::push_back(int)", 25, TEXT_CUT_LEFT, 1, "<- std::vector::push_back");
@@ -307,6 +311,8 @@ static void test_piped(void **state)
              "std::vector<long, std::allocator<long> >::push_back");
     piped_is("  <- std::map<std::string, std::vector<long, std::allocator<long> > >::insert(std::pair<int, int>&&)",
              "  <- std::map::insert");
+    piped_is("<alloc::vec::Vec<u8> as alloc::vec::spec_extend::SpecExtend<u8, app::Iter>>::spec_extend",
+             "<alloc::vec::Vec as alloc::vec::spec_extend::SpecExtend>::spec_extend");
     piped_is("a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns",
              "a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns");
     char symbol[700] = "_Z4bomb", cut[TEXT_ENDLESS_WIDTH + 1] = "_Z4bomb";

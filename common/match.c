@@ -69,12 +69,99 @@ static const char *after_arguments(const char *p)
     return begins(p, "::") ? p : NULL;
 }
 
+/* What is none of a list's brackets and commas, at p: an operator, what is in parentheses, an arrow; 0: nothing. */
+static size_t group_bytes(const char *name, const char *p)
+{
+    size_t length = operator_bytes(name, p);
+    return length ? length : *p == '(' ? bracket_bytes(p, '(', ')') : begins(p, "->") ? 2 : 0;
+}
+
+/* Bytes from a '<' to the '>' that closes it. */
+static size_t angle_bytes(const char *name, const char *p)
+{
+    size_t length;
+    int depth = 0;
+    for (const char *at = p; *at; at += length) {
+        length = group_bytes(name, at);
+        depth += length ? 0 : (*at == '<') - (*at == '>');
+        length = length ? length : 1;
+        if (depth == 0)
+            return (size_t)(at - p) + length;
+    }
+    return strlen(p);
+}
+
+/* --- closures ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a closure's own name at p: "{lambda(int)#1}", "<lambda(int)>", clang's "$_0", Rust's "{closure#0}". */
+static size_t closure_bytes(const char *name, const char *p)
+{
+    if (begins(p, "{lambda(") || begins(p, "{closure#"))
+        return bracket_bytes(p, '{', '}');
+    if (begins(p, "<lambda("))
+        return angle_bytes(name, p);
+    return begins(p, "$_") && p > name && p[-1] == ':' ? 2 + strspn(p + 2, "0123456789") : 0;
+}
+
+/* Behind the closure at p, and those that are within it: "{lambda()#1}::operator()() const::{lambda()#2}". */
+static const char *closure_end(const char *name, const char *p)
+{
+    const char *end = p;
+    for (size_t length; *p && !strchr(",> *&", *p); p += length) {
+        const char *after = *p == '(' ? after_arguments(p) : p;
+        if (!after)
+            break;
+        length = closure_bytes(name, p);
+        end = length ? p + length : end;
+        length = length ? length : operator_bytes(name, p);
+        length = length ? length : *p == '(' ? (size_t)(after - p) : *p == '<' ? angle_bytes(name, p) : 1;
+    }
+    return end;
+}
+
+static int is_of_library(const char *type)
+{
+    static const char *const scopes[] = {"std::", "__gnu_cxx::", "core::", "alloc::"};
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++)
+        if (begins(type, scopes[i]))
+            return 1;
+    return 0;
+}
+
+/* The first of the program's closures among the template arguments at p, else in those of an argument. NULL: none. */
+static const char *find_closure(const char *name, const char *p, const char **end, int depth)
+{
+    enum { DEEPEST = 32 };
+    const char *type = p + 1, *inner = NULL;
+    for (size_t length = 1; *(p += length) && *p != '>';) {
+        length = closure_bytes(name, p);
+        if (length && !is_of_library(type += strspn(type, "&* "))) {
+            *end = closure_end(name, p);
+            return type;
+        }
+        length = length ? length : group_bytes(name, p);
+        if (length)
+            continue;
+        if (*p == ',' && inner)
+            break;
+        if (*p == '<' && !inner && depth < DEEPEST)
+            inner = find_closure(name, p, end, depth + 1);
+        type = *p == ',' ? p + 1 : type;
+        length = *p == '<' ? angle_bytes(name, p) : 1;
+    }
+    return inner;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
 struct bare {
     const char *name;
     struct buf *out;
-    int with_templates, goes_on; /* goes_on: to what is within a function */
-    int depth, names;            /* of brackets: that are left out, or at least no name; that are names */
-    int is_type;                 /* of a conversion: its spaces are its own */
+    int with_templates, goes_on;    /* goes_on: to what is within a function */
+    int with_closures, is_unargued; /* of templates; "{lambda#1}" */
+    int level;                      /* of closures: what they are instances for may be one */
+    int depth, names;               /* of brackets: that are left out, or at least no name; that are names */
+    int is_type;                    /* of a conversion: its spaces are its own */
 };
 
 /* What is copied as it is, at p; 0: nothing. */
@@ -84,8 +171,10 @@ static size_t whole_bytes(const struct bare *b, const char *p)
     size_t length = operator_bytes(b->name, p);
     if (length)
         return length;
-    if (*p == '{' && b->depth == 0 && !b->goes_on) /* "{lambda(int)#1}" */
+    if (*p == '{' && b->depth == 0 && !b->is_unargued) /* "{lambda(int)#1}" */
         return bracket_bytes(p, '{', '}');
+    if (begins(p, "<lambda(") && b->depth == 0 && b->goes_on && !b->is_unargued)
+        return angle_bytes(b->name, p);
     if (begins(p, "(*") && p > b->name && p[-1] == '.') /* Go's "main.(*T).f" */
         return bracket_bytes(p, '(', ')');
     return begins(p, anonymous) ? sizeof anonymous - 1 : 0;
@@ -103,6 +192,33 @@ static size_t argument_bytes(struct bare *b, const char *p)
     return after && p > b->name ? (size_t)(after - p) : 0;
 }
 
+static void bare_name(struct bare *b);
+
+/* "<f::{lambda()#1}>" for the template arguments at p; a long one without the scopes that it is in. */
+static void add_closure(struct bare *b, const char *p)
+{
+    enum { MOST = 60, LEVELS = 4 };
+    struct buf type = BUF(1 << 20), shown = BUF(1 << 20);
+    const char *end, *begin = b->level < LEVELS ? find_closure(b->name, p, &end, 0) : NULL, *next;
+    if (!begin)
+        return;
+    buf_add(&type, begin, (size_t)(end - begin));
+    bare_name(&(struct bare){.name = buf_text(&type),
+                             .out = &shown,
+                             .goes_on = 1,
+                             .with_closures = 1,
+                             .is_unargued = b->is_unargued,
+                             .level = b->level + 1});
+    const char *text = buf_text(&shown);
+    while (strlen(text) > MOST && (next = strstr(text, "::")) && strcspn(text, "<{") > (size_t)(next - text))
+        text = next + 2;
+    buf_putc(b->out, '<');
+    buf_puts(b->out, text);
+    buf_putc(b->out, '>');
+    buf_free(&type);
+    buf_free(&shown);
+}
+
 /* A '<' or '>' that is no operator. */
 static void take_angle(struct bare *b, const char *p)
 {
@@ -116,6 +232,8 @@ static void take_angle(struct bare *b, const char *p)
         b->out->data[b->out->length -= 2] = 0;
     if (b->depth == 0 || b->with_templates)
         buf_putc(b->out, *p);
+    else if (b->depth == 1 && is_open && b->with_closures)
+        add_closure(b, p);
     b->depth -= !is_own && !is_open && b->depth > 0;
 }
 
@@ -166,9 +284,14 @@ void match_bare_name(const char *name, int with_templates, struct buf *out)
     bare_name(&(struct bare){.name = name, .out = out, .with_templates = with_templates});
 }
 
-void match_short_name(const char *name, struct buf *out)
+void match_shown_name(const char *name, enum match_parts parts, struct buf *out)
 {
-    bare_name(&(struct bare){.name = name, .out = out, .goes_on = 1});
+    bare_name(&(struct bare){.name = name,
+                             .out = out,
+                             .with_templates = parts == MATCH_TEMPLATES,
+                             .goes_on = 1,
+                             .with_closures = parts == MATCH_CLOSURES || parts == MATCH_SHORT,
+                             .is_unargued = parts == MATCH_SHORT});
 }
 
 static int matches_text(const char *pattern, const char *text, int is_glob, const char *separator)

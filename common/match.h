@@ -15,7 +15,16 @@ int match_file(const char *pattern, const char *path);
 /* "void a::b<int>::c<2>(char) const" -> "a::b<int>::c<2>"; with_templates 0: "a::b::c". Appended to out,
  * which is empty before. */
 void match_bare_name(const char *name, int with_templates, struct buf *out);
-/* The same without templates, but what is within a function stays so: "f(int)::{lambda(int)#1}" -> "f::{lambda#1}". */
-void match_short_name(const char *name, struct buf *out);
+
+/* The same as people are shown it: what is within a function stays, "f(int)::{lambda(int)#1}" -> "f::{lambda(int)#1}",
+ * and so does the first closure of the program's among template arguments, which says more than what it was given to:
+ * "std::_Function_handler<void (int), f(int)::{lambda(int)#1}>::_M_invoke". */
+enum match_parts {
+    MATCH_TEMPLATES, /* with all template arguments */
+    MATCH_CLOSURES,  /* of these closures alone: "std::_Function_handler<f::{lambda(int)#1}>::_M_invoke" */
+    MATCH_NO_TEMPLATES,
+    MATCH_SHORT /* as MATCH_CLOSURES, without the closures' own arguments: "f::{lambda#1}" */
+};
+void match_shown_name(const char *name, enum match_parts parts, struct buf *out);
 
 #endif

@@ -121,13 +121,14 @@ static int is_in_every_directory(const char *base)
     return 0;
 }
 
-/* A function without its arguments, then without template arguments, where it is wider: text, or what is in bare. */
-static const char *bare_name(const char *text, int width, struct buf *bare)
+/* A function without its arguments, then without template arguments but closures, and so on to least, where it is
+ * wider: text, or what is in bare. */
+static const char *bare_name(const char *text, int width, enum match_parts least, struct buf *bare)
 {
     const char *shown = text;
-    for (int with_templates = 1; with_templates >= 0 && text_width(shown) > width; with_templates--) {
+    for (int parts = MATCH_TEMPLATES; parts <= (int)least && text_width(shown) > width; parts++) {
         buf_reset(bare);
-        match_bare_name(text, with_templates, bare);
+        match_shown_name(text, (enum match_parts)parts, bare);
         shown = bare->length ? bare->data : text;
     }
     return shown;
@@ -171,11 +172,43 @@ void text_bare_name(struct buf *out, const char *text, int width)
     const char *others = others_of(text);
     buf_add(&name, text + head, (size_t)(others - text) - head);
     buf_add(out, text, head);
-    const char *shown = bare_name(buf_text(&name), width - (int)head, &bare);
+    const char *shown = bare_name(buf_text(&name), width - (int)head, MATCH_CLOSURES, &bare);
     text_fit(out, shown, TEXT_ENDLESS_WIDTH, text_is_endless(shown) ? TEXT_CUT_MIDDLE : TEXT_CUT_NONE, 0);
     buf_puts(out, others);
     buf_free(&bare);
     buf_free(&name);
+}
+
+/* Where the arguments begin that a name has for a closure, and its others without them do not; NULL: it has none. */
+static const char *closure_of(const char *text, const struct buf *with)
+{
+    struct buf without = BUF(1 << 20);
+    size_t same = 0;
+    match_shown_name(text, MATCH_NO_TEMPLATES, &without);
+    while (same < without.length && with->data[same] == without.data[same])
+        same++;
+    buf_free(&without);
+    return same < with->length && with->data[same] == '<' ? with->data + same : NULL;
+}
+
+/* A function for a closure, which says more than its own name: "..<main::{lambda()#1}>::_M_run", or the closure alone;
+ * of a template ("..::each<main::{lambda()#1}>") that is a part of the name. 0: width is too small. */
+static int fit_closure(struct buf *out, const char *text, const char *mark, int room)
+{
+    struct buf with = BUF(1 << 20), alone = BUF(1 << 20);
+    match_shown_name(text, MATCH_CLOSURES, &with);
+    const char *begin = closure_of(text, &with), *end = begin ? strstr(begin, ">::") : NULL, *own = begin;
+    while (!end && own && own > with.data && strncmp(own, "::", 2) != 0)
+        own--;
+    if (end)
+        buf_add(&alone, begin, (size_t)(end + 1 - begin));
+    int fits = own && own > with.data && text_width(own) <= room;
+    int fits_alone = !fits && alone.length && text_width(alone.data) + text_width(mark) <= room;
+    if (fits || fits_alone)
+        buf_printf(out, "%s%s%s", mark, fits ? own : alone.data, fits ? "" : mark);
+    buf_free(&with);
+    buf_free(&alone);
+    return fits || fits_alone;
 }
 
 /* A function as whole as width allows, from the end: its own name says most. */
@@ -190,7 +223,12 @@ static void fit_name(struct buf *out, const char *text, int width, const char *m
         width -= head_width;
         room -= head_width;
     }
-    const char *shown = bare_name(text, width, &bare), *own = shown;
+    const char *shown = bare_name(text, width, MATCH_CLOSURES, &bare), *own;
+    if (text_width(shown) > width && fit_closure(out, text, mark, room)) {
+        buf_free(&bare);
+        return;
+    }
+    own = shown = bare_name(text, width, MATCH_NO_TEMPLATES, &bare);
     for (const char *next = shown; (next = strstr(next, "::")) && next[2]; next += 2)
         own = next + 2;
     if (text_width(shown) <= width) {

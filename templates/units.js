@@ -81,16 +81,83 @@ function matchAt(pattern, text, at) {
 }
 
 /* Behind the bracket that closes the one at i. */
-function bracketEnd(text, i) {
+function bracketEnd(text, i, open = '(', close = ')') {
   for (let depth = 0; i < text.length; i++) {
-    depth += text[i] === '(' ? 1 : text[i] === ')' ? -1 : 0;
+    depth += text[i] === open ? 1 : text[i] === close ? -1 : 0;
     if (!depth) return i + 1;
   }
   return i;
 }
 
-/* A function's name without its template and call arguments, as match_short_name (common/match.c) has it. */
-function shortName(name) {
+/* Behind an operator's name, what is in parentheses, or an arrow, at i; i: none of these, which no bracket or comma of a list is in. */
+function groupEnd(name, i) {
+  const operator = /[\w$\u0080-\uffff]/.test(name[i - 1] || '') ? '' : matchAt(OPERATOR, name, i);
+  return operator ? i + operator.length : name[i] === '(' ? bracketEnd(name, i) : name.startsWith('->', i) ? i + 2 : i;
+}
+
+/* The same for '<', of whose list those are no part. */
+function angleEnd(name, i) {
+  for (let depth = 0, end; i < name.length; i = end) {
+    end = groupEnd(name, i);
+    if (end === i) depth += name[end++] === '<' ? 1 : name[i] === '>' ? -1 : 0;
+    if (!depth) return end;
+  }
+  return i;
+}
+
+/* Behind a closure's own name at i: "{lambda(int)#1}", "<lambda(int)>", clang's "$_0", Rust's "{closure#0}"; i: none. */
+function closureEnd(name, i) {
+  if (/^\{(lambda\(|closure#)/.test(name.slice(i, i + 9))) return bracketEnd(name, i, '{', '}');
+  if (name.startsWith('<lambda(', i)) return angleEnd(name, i);
+  return name[i - 1] === ':' ? i + matchAt(/\$_\d*/y, name, i).length : i;
+}
+
+/* Behind the closure at i, and those that are within it. */
+function closuresEnd(name, i) {
+  let end = i;
+  for (let next; i < name.length && !',> *&'.includes(name[i]); i = next) {
+    next = closureEnd(name, i);
+    if (next !== i) end = next;
+    else if (name[i] === '(') {
+      next = bracketEnd(name, i);
+      const after = matchAt(WITHIN, name, next);
+      if (!after) break;
+      next += after.length - 2;
+    } else next = Math.max(groupEnd(name, i), name[i] === '<' ? angleEnd(name, i) : i + 1);
+  }
+  return end;
+}
+
+/* The first of the program's closures among the template arguments at i, else in those of an argument; '': none. */
+function findClosure(name, i, depth = 0) {
+  let inner = '', type = i + 1;
+  for (let next = i + 1; (i = next) < name.length && name[i] !== '>';) {
+    next = closureEnd(name, i);
+    if (next !== i) {
+      while ('&* '.includes(name[type])) type++;
+      if (!/^(std|__gnu_cxx|core|alloc)::/.test(name.slice(type, type + 12))) return name.slice(type, closuresEnd(name, i));
+      continue;
+    }
+    next = groupEnd(name, i);
+    if (next !== i) continue;
+    if (name[i] === ',' && inner) break;
+    if (name[i] === '<' && !inner && depth < 32) inner = findClosure(name, i, depth + 1);
+    if (name[i] === ',') type = i + 1;
+    next = name[i] === '<' ? angleEnd(name, i) : i + 1;
+  }
+  return inner;
+}
+
+/* Of a closure among the template arguments at i: "<f::{lambda#1}>"; a long one without the scopes that it is in. */
+function closureOf(name, i, level) {
+  const closure = level < 4 ? findClosure(name, i) : '';
+  let text = closure && shortName(closure, level + 1);
+  for (let m; text.length > 60 && (m = /^[^<{]*?::/.exec(text));) text = text.slice(m[0].length);
+  return text && '<' + text + '>';
+}
+
+/* A function's name without its template and call arguments, as match_shown_name (common/match.c) has it, MATCH_SHORT. */
+function shortName(name, level = 0) {
   const stripped = STRIPPED.exec(name);
   if (stripped) return stripped[1] + stripped[2];
   const isWord = (c) => c !== undefined && /[\w$\u0080-\uffff]/.test(c);
@@ -123,7 +190,8 @@ function shortName(name) {
       names++; /* "load.<locals>", Rust's "<T as U>::f" */
       out += c;
     } else if (c === '<') {
-      if (!depth++ && out.endsWith('::')) out = out.slice(0, -2); /* Rust's "f::<u8>" */
+      if (!depth && out.endsWith('::')) out = out.slice(0, -2); /* Rust's "f::<u8>" */
+      if (!depth++) out += closureOf(name, i, level);
     } else if (c === '>' && before !== '-') {
       if (depth) depth--;
       else { names -= names > 0; out += c; }
@@ -181,7 +249,7 @@ function differingPart(name, head, tail) {
 
 /* Short names; those of several functions at one place (overloads without source, instances of a template) keep what tells them apart, as in report/print/distinct.c. */
 function distinctNames(names, placeOf) {
-  const short = names.map(shortName), groups = new Map();
+  const short = names.map((name) => shortName(name)), groups = new Map();
   names.forEach((name, i) => {
     const key = short[i] + '\n' + placeOf(i);
     if (short[i] !== name) groups.has(key) ? groups.get(key).push(i) : groups.set(key, [i]);

@@ -39,6 +39,27 @@ ROW("f(int)::{lambda(char)#1}::operator()(char) const", "f", "f::{lambda#1}::ope
 ROW("A<B>::f(int) const::{lambda(char)#1}::operator()(char) const", "A::f", "A::f::{lambda#1}::operator()")
 ROW("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()", "main::{lambda#1}::operator()")
 ROW("f(int)::<lambda(char)>", "f", "f::<lambda>")
+ROW("std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()",
+    "std::thread::_State_impl::_M_run", "std::thread::_State_impl<main::{lambda#1}>::_M_run")
+ROW("void std::call<int, A<B>::f(C<D>) const::{lambda(int)#2}&&>(int, A<B>::f(C<D>) const::{lambda(int)#2}&&)",
+    "std::call", "std::call<A::f::{lambda#2}>")
+ROW("std::_Function_handler<int (), std::__future_base::_Task_setter<std::__future_base::_Task_state<(anonymous "
+    "namespace)::go(int)::$_7, std::allocator<int>, int (int)>::_M_run(int&&)::{lambda()#1}, int> >::_M_invoke()",
+    "std::_Function_handler::_M_invoke", "std::_Function_handler<(anonymous namespace)::go::$_7>::_M_invoke")
+ROW("std::for_each<int*, std::__future_base::f()::{lambda()#1}>(int*)", NULL, "std::for_each")
+ROW("each<main(int, char**)::<lambda(A<B>)>, f()::{lambda()#2}>(int)", "each", "each<main::<lambda>>")
+ROW("g<f()::{lambda()#1}::operator()() const::{lambda(A*)#2} const*, f()::{lambda()#3}>::h<int>()", "g::h",
+    "g<f::{lambda#1}::operator()::{lambda#2}>::h")
+ROW("run<std::_Bind<A::operator<(A const&) const::{lambda(int)#1} (std::_Placeholder<1>)> >(int)", "run",
+    "run<A::operator<::{lambda#1}>")
+ROW("inner<outer<main::{lambda()#1}>(int)::{lambda()#2}>(char)", "inner", "inner<outer<main::{lambda#1}>::{lambda#2}>")
+ROW("void at::kernel<at::native::vectorized::in_every_direction::copy_of_everything(at::Iterator&)::{lambda()#3}>()",
+    "at::kernel", "at::kernel<in_every_direction::copy_of_everything::{lambda#3}>")
+ROW("std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>",
+    "std::sys::backtrace::__rust_begin_short_backtrace",
+    "std::sys::backtrace::__rust_begin_short_backtrace<app::main::{closure#0}>")
+ROW("<&mut app::main::{closure#1} as core::ops::function::FnOnce<()>>::call_once", NULL,
+    "<&mut app::main::{closure#1} as core::ops::function::FnOnce>::call_once")
 ROW("f[abi:cxx11](int)", NULL, "f[abi:cxx11]")
 ROW("f [clone .cold]", NULL, "f")
 ROW("f(int) [clone .cold]", NULL, "f")

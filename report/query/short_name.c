@@ -38,7 +38,7 @@ char *short_name(const char *name)
 {
     char *copy = short_name_cut(name);
     struct buf bare = BUF(1 << 16);
-    match_short_name(copy, &bare);
+    match_shown_name(copy, MATCH_SHORT, &bare);
     if (text_is_endless(buf_text(&bare))) {
         struct buf cut = BUF(1 << 10);
         text_fit(&cut, bare.data, TEXT_ENDLESS_WIDTH, TEXT_CUT_MIDDLE, 0);

@@ -41,7 +41,7 @@ of() {
         AND kind = 'heap'"
 }
 # a closure is main::{lambda()#1} to gcc, main::$_0 to clang
-is_closure='main::({lambda\([a-z]*\)#[0-9]+}|\$_[0-9]+)'
+is_closure='main::([{]lambda\([a-z]*\)#[0-9]+[}]|[$]_[0-9]+)'
 for row in "1000000 1 thread::_State_impl" "2000000 1 thread::_State_impl" "400000 4 _Function_handler" \
     "600000 4 _Function_handler" "300000 1 _Function_handler" "350000 1 _Function_handler" \
     "370000 1 _Function_handler"; do
@@ -51,7 +51,15 @@ done
 case "$(of 380000 1)" in 'give('*) ;; *) fail "what the library calls of its own: $(of 380000 1)" ;; esac
 "$MEMPROF" leaks >leaks.txt
 awk '/^1\.91 MiB/ { getline; print $2 }' leaks.txt >first.txt
-contains "its stack begins with it" first.txt _State_impl
+grep -qE "^std::thread::_State_impl<$is_closure>::_M_run\$" first.txt ||
+    fail "its stack begins with it: $(cat first.txt leaks.txt)"
+# in no table do two of them look the same, nor does a table leave out which closure it is
+"$MEMPROF" report --by line --top 0 >table.txt
+equal "closures in the table" 7 "$(grep -oE "^ *[0-9].*std::[a-z:]*_[A-Za-z_]*<.*$is_closure>::_M_[a-z]*" table.txt |
+    grep -oE "$is_closure" | sort -u | grep -c .)"
+"$MEMPROF" report --html=page.html
+grep -qE '>std::thread::_State_impl&lt;main::([{]lambda#[0-9][}]|[$]_[0-9])&gt;::_M_run</a>' page.html ||
+    fail "the page's findings do not say which closure"
 
 # the same where the library's code has lines
 "$CXX" -O2 -g -o lines app.cpp -pthread

@@ -262,7 +262,7 @@ equal "inlined into a library's template" 10 "$(value "SELECT alloc_count FROM v
 equal "in tables and findings" 0 "$(grep -c '9\.54 MiB.*+0x' text)"
 at_least "in tables and findings" 3 "$(grep -c '9\.54 MiB.*_M_run' text)"
 "$MEMPROF" report out.db --html=page.html
-contains "in the page's findings" page.html '>std::thread::_State_impl::_M_run</a>'
+contains "in the page's findings" page.html '>std::thread::_State_impl&lt;main::'
 "$MEMPROF" leaks out.db >leaks.txt
 contains "it is no library's" leaks.txt "9.54 MiB in 10 blocks"
 

@@ -95,6 +95,17 @@ static void test_fit_name(void **state)
     fit_is("<- net::AddressPool::make_all and 1 other", 20, TEXT_CUT_LEFT, 0, "<- ..::make_all +1");
     fit_is("<- net::make and other", 14, TEXT_CUT_LEFT, 0, "<- other"); /* no number: a name as others */
     fit_is("main::{lambda(int)#1}::operator()(int) const", 34, TEXT_CUT_NAME, 1, "main::{lambda(int)#1}::operator()");
+    /* what is within a function is not the function */
+    fit_is("app::work(int, long)::{lambda(char)#1}::operator()(char) const", 48, TEXT_CUT_NAME, 1,
+           "app::work::{lambda(char)#1}::operator()");
+    /* of an instance for a closure this says most */
+    static const char run[] = "std::Run<std::tuple<main::{lambda(int)#1}> >::_M_run(int)";
+    fit_is(run, 45, TEXT_CUT_NAME, 1, "std::Run<main::{lambda(int)#1}>::_M_run");
+    fit_is(run, 38, TEXT_CUT_NAME, 1, "\xe2\x80\xa6<main::{lambda(int)#1}>::_M_run");
+    fit_is(run, 30, TEXT_CUT_NAME, 0, "..<main::{lambda(int)#1}>..");
+    fit_is(run, 20, TEXT_CUT_NAME, 1, "std::Run::_M_run");
+    fit_is("app::each<main::{lambda()#1}>(int)", 28, TEXT_CUT_NAME, 1, "\xe2\x80\xa6::each<main::{lambda()#1}>");
+    fit_is("app::each<main::{lambda()#1}>(int)", 20, TEXT_CUT_NAME, 1, "app::each");
     /* the type for which a trait is implemented begins with what is no arrow */
     fit_is("<app::Tree<u8> as app::Grow>::grow", 33, TEXT_CUT_NAME, 1, "<app::Tree as app::Grow>::grow");
     fit_is("  <- <app::Tree<u8> as app::Grow>::grow", 37, TEXT_CUT_NAME, 1, "  <- <app::Tree as app::Grow>::grow");
@@ -253,6 +264,15 @@ static void test_apart(void **state)
     apart_is(0, copies,
              (const char *const[]){"file_contents<unsigned long*>",
                                    "file_contents<unsigned long*> [clone .constprop.0]", "file_contents<int*>"});
+    /* closures: the instances of one class for them */
+    const char *const closures[] = {
+        "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()",
+        "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#2}> > >::_M_run()",
+        "std::thread::_State_impl<std::thread::_Invoker<std::tuple<Work> > >::_M_run()"};
+    apart_is(0, closures,
+             (const char *const[]){"std::thread::_State_impl<main::{lambda()#1}>::_M_run",
+                                   "std::thread::_State_impl<main::{lambda()#2}>::_M_run",
+                                   "std::thread::_State_impl::_M_run"});
     /* the same function twice is no other one, and of scopes nothing is to be said */
     const char *const same[] = {maps[0], maps[0], maps[2]};
     apart_is(0, same, (const char *const[]){"stats::Map::insert", "stats::Map::insert", "stats::Map::erase"});
@@ -311,6 +331,8 @@ static void test_piped(void **state)
              "std::vector<long, std::allocator<long> >::push_back");
     piped_is("  <- std::map<std::string, std::vector<long, std::allocator<long> > >::insert(std::pair<int, int>&&)",
              "  <- std::map::insert");
+    piped_is("std::_Function_handler<void (int), main::{lambda(int)#3}>::_M_invoke(std::_Any_data const&, int&&)",
+             "std::_Function_handler<main::{lambda(int)#3}>::_M_invoke");
     piped_is("<alloc::vec::Vec<u8> as alloc::vec::spec_extend::SpecExtend<u8, app::Iter>>::spec_extend",
              "<alloc::vec::Vec as alloc::vec::spec_extend::SpecExtend>::spec_extend");
     piped_is("a_name_of_one_word_without_any_brackets_that_is_longer_than_sixty_columns",

@@ -151,8 +151,8 @@ static const struct wanted *find_wanted(const struct wanted_list *w, int64_t fun
     return w->count ? bsearch(&key, w->item, (size_t)w->count, sizeof key, by_function) : NULL;
 }
 
-/* The same source: instances of a template and clones are declared at one place. Where that is not known, they have one
- * name, with its scope. */
+/* The same source: instances of a template and clones are declared at one place. Where that is not known, clones have
+ * one name, with its scope and template arguments. */
 static int is_same(const struct lines_group *g, const struct wanted *w, const char *name, int64_t file_id,
                    int64_t device_id)
 {
@@ -166,7 +166,7 @@ static struct lines_group *group_of(struct lines_groups *groups, const struct wa
 {
     int64_t file_id = sqlite3_column_int64(s, 1), device_id = sqlite3_column_int64(s, 4);
     struct buf name = BUF(1 << 20);
-    match_bare_name(w->name, 0, &name);
+    match_bare_name(w->name, !w->line, &name);
     for (int i = groups->count - 1; i >= 0; i--)
         if (is_same(&groups->group[i], w, name.length ? name.data : w->name, file_id, device_id)) {
             buf_free(&name);

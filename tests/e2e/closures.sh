@@ -60,6 +60,9 @@ equal "closures in the table" 7 "$(grep -oE "^ *[0-9].*std::[a-z:]*_[A-Za-z_]*<.
 "$MEMPROF" report --html=page.html
 grep -qE '>std::thread::_State_impl&lt;main::([{]lambda#[0-9][}]|[$]_[0-9])&gt;::_M_run</a>' page.html ||
     fail "the page's findings do not say which closure"
+"$MEMPROF" lines --func _M_run >lines.txt
+equal "a heading for each closure" "$(sql "SELECT count(*) FROM function WHERE plain_name = '_M_run'")" \
+    "$(grep -cE "^## std::.*$is_closure.*_M_run  " lines.txt)"
 
 # the same where the library's code has lines
 "$CXX" -O2 -g -o lines app.cpp -pthread

@@ -294,6 +294,14 @@ void match_shown_name(const char *name, enum match_parts parts, struct buf *out)
                              .is_unargued = parts == MATCH_SHORT});
 }
 
+int match_has_closure(const char *name)
+{
+    for (const char *p = name; *p; p++)
+        if (closure_bytes(name, p))
+            return 1;
+    return 0;
+}
+
 static int matches_text(const char *pattern, const char *text, int is_glob, const char *separator)
 {
     if (is_glob)

@@ -27,4 +27,7 @@ enum match_parts {
 };
 void match_shown_name(const char *name, enum match_parts parts, struct buf *out);
 
+/* Whether a closure is in the name, also among template arguments: compilers number them in their order. */
+int match_has_closure(const char *name);
+
 #endif

@@ -1,6 +1,8 @@
 #include "diff_private.h"
 
 #include "../../common/array.h"
+#include "../../common/match.h"
+#include "../../common/text.h"
 #include "named_caller.h"
 
 #include <math.h>
@@ -100,6 +102,17 @@ static enum diff_match match_of(const struct diff_row *row)
     return diff_line_differs(row) && old->line > 0 && new->line > 0 ? DIFF_MOVED : new->match;
 }
 
+/* Where nothing has a line to tell, a closure is matched by the number that the compiler gave it in its order: a
+ * program with one more before it has another one by that number. */
+static int is_by_number(struct diff_state *d, const struct diff_row *row)
+{
+    const struct diff_item *old = row->item[DIFF_OLD], *new = row->item[DIFF_NEW];
+    if ((d->options.by != ROW_LINE && d->options.by != ROW_FUNCTION) || !old || !new || !new->name || !new->module ||
+        !old->module || (old->line > 0 && old->line == new->line) || !match_has_closure(new->name))
+        return 0;
+    return strcmp(text_basename(old->module), text_basename(new->module)) != 0 || !diff_is_one_build(d, new->module);
+}
+
 /* Two estimates of one number differ by less in 95 of 100 pairs. What has no error is no noise. */
 static int is_within_error(const struct diff_row *row, int stat)
 {
@@ -138,8 +151,7 @@ static const struct diff_item *item_at(const struct diff_side *s, uint32_t item)
     return item < s->item_count ? &s->items[item] : NULL;
 }
 
-static void fill_row(const struct diff_state *d, uint32_t device, const uint32_t items[DIFF_SIDES],
-                     struct diff_row *row)
+static void fill_row(struct diff_state *d, uint32_t device, const uint32_t items[DIFF_SIDES], struct diff_row *row)
 {
     *row = (struct diff_row){.device = d->device_names[device]};
     for (int side = 0; side < DIFF_SIDES; side++) {
@@ -148,6 +160,7 @@ static void fill_row(const struct diff_state *d, uint32_t device, const uint32_t
         sum_up(&d->side[side], value, &row->stats[side], d->options.sort, &row->range[side]);
     }
     row->match = match_of(row);
+    row->is_by_number = is_by_number(d, row);
     row->is_noise = is_noise(d, row);
 }
 
@@ -185,7 +198,7 @@ static void add_row(struct diff *diff, struct diff_row *row, int *capacity)
 
 static void make_rows(struct diff *diff)
 {
-    const struct diff_state *d = diff->state;
+    struct diff_state *d = diff->state;
     const struct diff_side *o = &d->side[DIFF_OLD], *n = &d->side[DIFF_NEW];
     struct diff_row row;
     int capacity = 0;
@@ -207,7 +220,7 @@ static void make_rows(struct diff *diff)
 
 static void make_totals(struct diff *diff)
 {
-    const struct diff_state *d = diff->state;
+    struct diff_state *d = diff->state;
     diff->totals = xcalloc((size_t)d->device_count + 1, sizeof *diff->totals);
     for (uint32_t device = 0; device < d->device_count; device++)
         fill_row(d, device, (uint32_t[]){DIFF_TOTAL, DIFF_TOTAL}, &diff->totals[diff->total_count++]);

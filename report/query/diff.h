@@ -54,6 +54,7 @@ struct diff_row {
     struct stat_row stats[DIFF_SIDES];        /* the medians */
     struct diff_range range[DIFF_SIDES];      /* of the statistic that is sorted by */
     enum diff_match match;
+    int is_by_number; /* a closure of a program that was built anew: its number may be another one's now */
     int is_noise;  /* of several recordings of a side: the ranges overlap; of estimates: they differ within the error */
     int is_hidden; /* only what nobody is shown beside it changed: own peaks, temporary blocks */
 };

@@ -114,6 +114,8 @@ void diff_how_text(const struct diff_row *row, struct buf *out)
     else if (match != DIFF_SAME && match != DIFF_MOVED)
         add_word(out, diff_match_names[match]);
     add_lines(out, row);
+    if (row->is_by_number)
+        add_word(out, "by number");
     if (row->is_noise)
         add_word(out, "noise");
 }

@@ -151,6 +151,7 @@ static void print_head(const struct printer *p)
 
 enum {
     COLUMN_match,
+    COLUMN_is_by_number,
     COLUMN_is_noise,
     COLUMN_device,
     COLUMN_function,
@@ -182,6 +183,7 @@ enum {
 
 static const struct column rows_columns[COLUMN_COUNT_ALL] = {
     [COLUMN_match] = COLUMN("match", NULL, TEXT),
+    [COLUMN_is_by_number] = COLUMN("is_by_number", NULL, NUMBER),
     [COLUMN_is_noise] = COLUMN("is_noise", NULL, NUMBER),
     [COLUMN_device] = COLUMN("device", NULL, TEXT),
     [COLUMN_function] = COLUMN("function", NULL, TEXT),
@@ -321,6 +323,7 @@ static int list_row(struct printer *p, struct listing *l, const struct diff_row 
             stack_json(&stack, &frames);
     }
     listing_text(l, diff_match_names[row->match]);
+    listing_int(l, row->is_by_number);
     listing_int(l, row->is_noise);
     list_keys(l, row);
     list_numbers(l, row, p->report->what.sort);

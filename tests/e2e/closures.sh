@@ -90,3 +90,47 @@ for how in "-O2" "-O2 -g"; do
     "$MEMPROF" leaks >leaks.txt
     contains "the template, $how" leaks.txt "  std::vector<char, std::allocator<char> >::_M_default_append"
 done
+
+# Between two builds of a program a closure's number says nothing certain of which one it is.
+cat >more.cpp <<'END'
+#include <cstdlib>
+#include <thread>
+void *volatile kept[2];
+int main(int argc, char **)
+{
+#ifdef MORE
+    std::thread([] { kept[0] = malloc(1000000); }).join();
+#endif
+    std::thread([argc] { kept[1] = malloc(2000000 + argc); }).join();
+}
+END
+# rec NAME FLAGS [ARG]...: NAME.db
+rec() {
+    name=$1
+    "$CXX" $2 -o more more.cpp -pthread
+    shift 2
+    record_ok ./more "$@"
+    mv out.db "$name.db"
+}
+rec old "-O2"
+rec again "-O2" argument
+rec new "-O2 -DMORE"
+rec old_lines "-O2 -g"
+rec new_lines "-O2 -g -DMORE"
+# closures OLD NEW: how those were matched that changed, and what they allocated more
+closures() {
+    "$MEMPROF" diff "$1" "$2" --csv >rows.csv
+    sqlite3 :memory: -cmd '.import --csv rows.csv d' "SELECT match, is_by_number, alloc_bytes_new - alloc_bytes_old
+        FROM d WHERE function LIKE '%_M_run%' OR abs(alloc_bytes_new - alloc_bytes_old) > 100000 ORDER BY 1" |
+        grep -v '|0|0$' | tr '\n' ' '
+}
+equal "one build" "same|0|1 " "$(closures old.db again.db)"
+equal "a closure more" "new|0|2000001 same|1|-1000001 " "$(closures old.db new.db)"
+got=$(closures old_lines.db new_lines.db)
+case $got in
+"new|0|1000000 ") ;; # gcc: operator(), by its line
+"moved|1|-1000001 new|0|2000001 ") ;; # clang: main::$_0::operator()
+*) fail "with lines: $got" ;;
+esac
+"$MEMPROF" diff old.db new.db >diff.txt
+contains "in the table" diff.txt "  by number  "

@@ -134,3 +134,21 @@ case $got in
 esac
 "$MEMPROF" diff old.db new.db >diff.txt
 contains "in the table" diff.txt "  by number  "
+
+# what Rust's threads run, of which nothing else is on the stack either
+command -v rustc >/dev/null || exit 0
+cat >app.rs <<'END'
+use std::hint::black_box;
+use std::{mem, thread};
+fn main() {
+    thread::spawn(|| mem::forget(black_box(vec![1u8; black_box(1000000)]))).join().unwrap();
+    thread::spawn(|| mem::forget(black_box(vec![1u8; black_box(2000000)]))).join().unwrap();
+}
+END
+rustc -O -C symbol-mangling-version=v0 -o rust app.rs
+record_ok ./rust
+"$MEMPROF" leaks >leaks.txt
+for closure in "1.91 MiB 1" "976.56 KiB 0"; do
+    equal "of ${closure% ?}" "std::sys::backtrace::__rust_begin_short_backtrace<app::main::{closure#${closure##* }}>" \
+        "$(awk -v what="${closure% ?} in 1 block" 'index($0, what) == 1 { getline; print $2 }' leaks.txt)"
+done

@@ -326,6 +326,14 @@ static void test_allocator_family(void **state)
             fail_msg("'%s' is taken for an allocator", instances[i]);
         assert_int_equal(allocator_is_function("_Za", instances[i], "/usr/include/c++/12/bits/std_function.h"), 1);
     }
+    /* what a thread of Rust runs; as v0 and the legacy scheme name it */
+    assert_int_equal(
+        allocator_is_function("_RXa", "std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>",
+                              NULL),
+        0);
+    assert_int_equal(allocator_is_function("_ZN1a17h0123456789abcdefE",
+                                           "std::sys_common::backtrace::__rust_begin_short_backtrace", NULL),
+                     0);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!allocator_is_function(members[i][0], members[i][1], NULL))
             fail_msg("'%s' is not taken for an allocator", members[i][1]);

@@ -114,9 +114,9 @@ struct wire_left *session_left(const struct wire_ring *ring)
     return (struct wire_left *)((char *)process.control + WIRE_LEFT_OFFSET) + (ring - ring_at(0));
 }
 
-/* A shared mapping can be had once more from one that is there, and longer; its part before the ring goes again. That is
- * from the nearest ring below: the kernel counts the part against limits, and of a process that locks its memory reads
- * both in. No file is opened: a filter may kill who does, and is known only once the collector has looked. */
+/* A shared mapping can be had once more from one that is there, and longer; its part before the ring goes again. That
+ * is from the nearest ring below: the kernel counts the part against limits, and of a process that locks its memory
+ * reads both in. No file is opened: a filter may kill who does, and is known only once the collector has looked. */
 static void *ring_map_again(uint32_t index)
 {
     uint32_t least = process.data ? RINGS_FIRST : 0, near = index;

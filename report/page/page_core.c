@@ -80,8 +80,8 @@ static int write_devices(struct page *page, struct page_pack *pack)
     return 0;
 }
 
-/* The highest RSS as it stands in a report, and what the sum of all processes' counts more than once; nothing where that
- * is not known of any. */
+/* The highest RSS as it stands in a report, and what the sum of all processes' counts more than once; nothing where
+ * that is not known of any. */
 static void write_rss(struct page *page, struct page_pack *pack)
 {
     struct buf peak = BUF(256), again = BUF(256);

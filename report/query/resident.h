@@ -55,9 +55,9 @@ int resident_last_is_whole(sqlite3 *db);
 int64_t resident_peak_rss(sqlite3 *db);
 /* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
 int resident_peak_rss_is_least(sqlite3 *db);
-/* That figure as "48.29 MiB" or ">= 48.29 MiB (sampled; 12 MiB counted again: shared by processes)"; nothing where none is
- * known. Of one process it is the kernel's own, which each of its images told as it ended; that of several at once is
- * the highest sum of their samples. Where one was killed, its last sample is the least that it was. */
+/* That figure as "48.29 MiB" or ">= 48.29 MiB (sampled; 12 MiB counted again: shared by processes)"; nothing where none
+ * is known. Of one process it is the kernel's own, which each of its images told as it ended; that of several at once
+ * is the highest sum of their samples. Where one was killed, its last sample is the least that it was. */
 void resident_peak_rss_text(sqlite3 *db, struct buf *out);
 /* Of several processes at the peak of the sum of all their RSS: "at least 48 MiB counted again: shared by processes",
  * which is that sum's; nothing is added where it is little. */

@@ -69,7 +69,8 @@ try:
     b.wait("document.documentElement.dataset.settled")
     rss = b.js("return document.querySelector('.panel [data-series=rss] .value').textContent")
     print("RSS:", rss)
-    sys.exit(rss != "peak 1.00 GiB" or "held at its own end" in b.js("return document.querySelector('#layers').textContent"))
+    layers = b.js("return document.querySelector('#layers').textContent")
+    sys.exit(rss != "peak 1.00 GiB" or "held at its own end" in layers)
 finally:
     b.close()
 EOT

@@ -13,8 +13,9 @@ const LAYERS = [
   { key: 'total', label: 'Capacity', color: 'muted', text: 'What the device has.' },
 ];
 
-/* The layers that are not exact, as bits. A program's last RSS is a sample from before its end. */
-const ABOUT = { allocated: 1, reserved: 2, used: 4, free: 4 }, SAMPLED_BEFORE = ABOUT.used;
+/* The layers that are not exact, as bits. RSS is a sample: at the end one from before it. */
+const ABOUT = { allocated: 1, reserved: 2, used: 4, free: 4 };
+const SAMPLED = '; of a sample near that instant: they are 20 ms apart, and what came and went between is not in it', SAMPLED_BEFORE = '; of the last sample before the end: what was given back since is in it';
 
 /* What present pages hold, as v_resident has it, in the colours of the layers. */
 const RESIDENT_PARTS = { blocks: 'active', beside: 'reserved', heap: 'reserved', segment: 'reserved', inherited: 'reserved' };
@@ -57,7 +58,7 @@ const layers = {
     /* the sample is of another instant: what was reserved since comes on top */
     const used = lookUsed !== null ? lookUsed : sampled === null || isHost || c.used_reserved[row] === reserved ? sampled : reserved + untracked;
     /* where no free ever waits for a stream, what is active is allocated */
-    const panel = timeline.panelOf(device), waits = panel && panel.pyramid.allocatedDiffers, about = (c.about[row] & (waits ? 3 : 2)) | (!isHost && used !== sampled ? 4 : 0);
+    const panel = timeline.panelOf(device), waits = panel && panel.pyramid.allocatedDiffers, about = (c.about[row] & (waits ? 3 : 2)) | (used !== null && (isHost ? lookUsed === null : used !== sampled) ? ABOUT.used : 0);
     return { device, isHost, active, allocated: waits ? Math.min(c.allocated[row], active) : active, reserved, used, total, sampled, usedAt: c.used_ns[row], about, untracked, untrackedAt: look && look.time, untrackedOf: look && look.present, usedOfLook: lookUsed !== null,
       free: used === null || total === null || isHost ? null : Math.max(0, total - used) };
   },
@@ -69,12 +70,10 @@ const layers = {
     const t = model.total(device, 'all'), last = this.last(device);
     if (last) {
       const d = model.core.devices[device], isHost = d.id === 0, total = model.layers[device].total[1] || null;
-      return { device, isHost, active: last.active, allocated: last.allocated, reserved: last.reserved, used: last.used, total, sampled: last.used, usedAt: last.time, about: isHost ? SAMPLED_BEFORE : 0,
+      return { device, isHost, active: last.active, allocated: last.allocated, reserved: last.reserved, used: last.used, total, sampled: last.used, usedAt: last.time, about: isHost ? ABOUT.used : 0, isEnd: true,
         untracked: isHost ? null : last.untracked, free: isHost || total === null ? null : Math.max(0, total - last.used) };
     }
-    const end = this.of(device, 1, t ? t.end_active_bytes : 0);
-    if (end.isHost && end.used !== null) end.about |= SAMPLED_BEFORE;
-    return end;
+    return { ...this.of(device, 1, t ? t.end_active_bytes : 0), isEnd: true };
   },
   /* Of several processes that ended one after another: the last instant with a sample, as v_layer has it. */
   last(device) { return model.processEnds.size ? model.layers[device].last : undefined; },
@@ -143,7 +142,7 @@ const layers = {
     const of = l.total ? 'of the capacity' : 'of the largest layer';
     return el('ul', { class: 'layer-figures' }, this.figures(l).map((f) => el('li', { 'data-layer': f.layer.key, 'data-host': l.isHost,
       'data-says': f.label + ': ' + f.text + (f.share ? ', ' + f.share + ' ' + (f.layer.key === 'untracked' && l.untrackedOf > 0 ? 'of what was resident then' : of) : '') + (f.about && f.layer.key === 'reserved' ? '; the highest around that instant' : '')
-        + (f.about && l.isHost && ABOUT[f.layer.key] & SAMPLED_BEFORE ? '; of the last sample before the end: what was given back since is in it' : '')
+        + (f.about && l.isHost && f.layer.key === 'used' ? (l.isEnd ? SAMPLED_BEFORE : SAMPLED) : '')
         + (f.layer.key === 'used' && l.usedAt >= 0 && !l.isHost ? '; ' + bytes(l.sampled) + ' sampled at ' + instant(l.usedAt) + (f.about ? ', and what was reserved between' : '') : '') },
     el('span', { class: 'layer-key ' + f.layer.key }), f.label, ' ', el('strong', {}, f.text), f.share ? el('span', { class: 'small' }, ' ' + f.share) : null)));
   },

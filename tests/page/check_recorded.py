@@ -75,6 +75,10 @@ class Recorded(Shown):
                 reserved = int(said.strip().splitlines()[-1])
                 if not self.sql("SELECT 1 FROM v_total WHERE device = ? AND kind = 'pool' AND alloc_count > 0", name):
                     expect(f"{name} {label}: reserved {reserved}", l["reserved"] >= reserved if l["about"] & 2 else l["reserved"] == reserved, l)
+            if not i:
+                looked = label == "At the peak" and l["usedOfLook"] # at the pages, at an instant of its own: resident()
+                marked = "" if looked else "\u2248 "
+                expect(f"host {label}: its mark is drawn", l["used"] is None or f"RSS {marked}{bytes_text(l['used'])}" in text, text)
             if not i and label == "At the end":
                 rss = self.sql("SELECT rss_last_bytes FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 ORDER BY time_ns DESC LIMIT 1")
                 equal("host at the end: RSS", rss[0][0] if rss else None, l["used"])

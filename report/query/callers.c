@@ -39,6 +39,7 @@ struct callers_line {
     const struct row *row;
     uint32_t *place_at; /* by node: the place's number + 1; 0: not known */
     size_t place_room;
+    int has_between;        /* in some stack other code than allocators' lies between the allocation and the line */
     struct map place_index; /* by node and frame, and node 0 for none */
     struct place *places;
     uint32_t place_count, place_capacity;
@@ -93,6 +94,8 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
                 continue;
             if (is_line(&step.frames[i], l->row))
                 *place = place_of(l, id, &step, i + 1);
+            else if (!step.frames[i].is_allocator)
+                l->has_between = 1;
             is_start = walk_is_start(&step.frames[i]);
         }
         id = is_start ? 0 : step.parent_id;
@@ -251,6 +254,11 @@ int callers_leave_one_place(const struct callers_line *l)
         is_one = f && f->offset == first->offset && is_same(f->module, first->module);
     }
     return is_one;
+}
+
+int callers_line_is_direct(const struct callers_line *l)
+{
+    return l->place_count > 0 && !l->has_between;
 }
 
 void callers_close(struct callers_line *l)

@@ -39,6 +39,8 @@ int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum cal
 int callers_load(const struct callers_line *line, int further, struct callers *callers, struct error *err);
 /* Whether all of these stacks run through one place of the line's code: what stands for a line where none is known. */
 int callers_leave_one_place(const struct callers_line *line);
+/* Whether in all of these stacks the line itself calls an allocator: none through code whose lines are not shown. */
+int callers_line_is_direct(const struct callers_line *line);
 void callers_close(struct callers_line *line);
 void callers_free(struct callers *callers);
 

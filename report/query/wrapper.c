@@ -12,7 +12,9 @@
 enum {
     FUNCTIONS = 4,       /* which so many functions call, */
     FUNCTIONS_SIZED = 3, /* or so many, if they ask for other sizes: an object of the function's own has one, */
-    FUNCTIONS_NAMED = 2, /* or so many, if it is called like one */
+    FUNCTIONS_NAMED = 2, /* or so many, if it is called like one, */
+    FUNCTIONS_KNOWN =
+        2, /* or, of other sizes, so many with names, if it calls malloc itself, as dlopen's callers do not */
     CARVED_BYTES = 1024, /* what all of it is multiples of: what an arena takes, not what its callers ask for, */
     CARVED_SITES = 8,    /* of which so many tell, with so many blocks */
     CARVED_BLOCKS = 32,
@@ -59,20 +61,24 @@ static int says_alloc(const char *word)
                            strcmp(word + length - 6, "trndup") == 0);
 }
 
-int wrapper_is_named(const struct row *row)
+/* It does something with what is allocated: "AddAllocationObserver". */
+static int says_other(const struct row *row)
 {
-    /* it does something with what allocates */
     static const char *const others[] = {"add", "remove", "set", "get", "is", "has", "on", "register", "notify", NULL};
     char word[64];
-    int is_first = 1;
+    return row->plain_name && next_word(row->plain_name, word, sizeof word) && is_one_of(word, others);
+}
+
+int wrapper_is_named(const struct row *row)
+{
+    char word[64];
     if (row->plain_name && strncmp(row->plain_name, "operator new", 12) == 0) /* a class's */
         return 1;
-    for (const char *at = row->plain_name; at && (at = next_word(at, word, sizeof word)); is_first = 0) {
-        if (is_first && is_one_of(word, others))
-            return 0;
+    if (says_other(row))
+        return 0;
+    for (const char *at = row->plain_name; at && (at = next_word(at, word, sizeof word));)
         if (says_alloc(word))
             return 1;
-    }
     return !row->function;
 }
 
@@ -176,13 +182,26 @@ static int has_one_line(sqlite3 *db, const struct row *row)
                row->key_id) == 1;
 }
 
-static int has_one_place(struct walk *walk, const struct row *row)
+static int all_stacks(struct walk *walk, const struct row *row, int (*is_so)(const struct callers_line *line))
 {
     struct callers_line *line;
-    int is_one =
-        callers_open(walk_db(walk), walk, row, CALLERS_OF_RUN, NULL, &line, NULL) == 0 && callers_leave_one_place(line);
+    int is_true = callers_open(walk_db(walk), walk, row, CALLERS_OF_RUN, NULL, &line, NULL) == 0 && is_so(line);
     callers_close(line);
-    return is_one;
+    return is_true;
+}
+
+static int have_names(const struct callers *callers)
+{
+    int i = 0;
+    while (i < callers->count && callers->item[i].row.function)
+        i++;
+    return i == callers->count;
+}
+
+/* Of few callers only what looks like nothing else. */
+static int is_for_few(struct walk *walk, const struct row *row, const struct callers *callers)
+{
+    return !says_other(row) && have_names(callers) && all_stacks(walk, row, callers_line_is_direct);
 }
 
 static int has_sizes(sqlite3 *db, const struct row *row)
@@ -199,8 +218,11 @@ int wrapper_is(struct walk *walk, const struct row *row, const struct callers *c
     const int64_t count = callers->function_count;
     if (wrapper_is_named(row))
         return count >= (row->function ? FUNCTIONS_NAMED : FUNCTIONS);
-    return count >= FUNCTIONS_SIZED && has_one_line(db, row) && (count >= FUNCTIONS || has_sizes(db, row)) &&
-           (row->file || has_one_place(walk, row));
+    if (count < FUNCTIONS_KNOWN || !has_one_line(db, row) || (count < FUNCTIONS && !has_sizes(db, row)))
+        return 0;
+    if (count < FUNCTIONS_SIZED && !is_for_few(walk, row, callers))
+        return 0;
+    return row->file || all_stacks(walk, row, callers_leave_one_place);
 }
 
 int wrapper_chain_load(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,

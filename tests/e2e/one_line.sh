@@ -1,8 +1,10 @@
 # A wrapper without a wrapper's name: a function whose every allocation comes from one line, and whose callers differ.
-# Without line information one address stands for the line. Three callers are enough where they ask for other sizes: an
-# object of the function's own has one size, whoever calls.
+# Without line information one address stands for the line. Two callers are enough where they ask for other sizes, and
+# it calls malloc itself: an object of the function's own has one size, whoever calls.
 need strip
 cat >take.c <<'END_C'
+#define _GNU_SOURCE
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #define LONE __attribute__((noinline)) static
@@ -28,6 +30,13 @@ LONE void *fetch(size_t size)
     if (size & 4096)
         return keep(strdup(text));
     return keep(strdup(text + 1));
+}
+#elif defined LIBRARY /* what it calls allocates for itself */
+LONE void *fetch(size_t size)
+{
+    static struct hsearch_data tables[8];
+    hcreate_r(size / 24, &tables[used++]);
+    return tables;
 }
 #else
 LONE void *fetch(size_t size)
@@ -76,7 +85,7 @@ offered_not() {
     lacks "$1: no sentence" report.json 'It allocates for its callers'
     echo "  $1"
 }
-for options in '' -DTWO_LINES -DTWO_COPIES -DOWN_SIZE; do
+for options in '' -DTWO_LINES -DTWO_COPIES -DOWN_SIZE -DLIBRARY; do
     "$CC" -g -O1 -fno-builtin -fno-optimize-sibling-calls $options -o lines$options take.c
     cp lines$options names$options
     strip -g names$options
@@ -91,7 +100,11 @@ print(*(held[name] for name in ("one", "two", "three", "four", "five")))')"
     record_ok ./$app x
     offered "$app: three callers with sizes of theirs"
     record_ok ./$app
-    offered_not "$app: two callers"
+    offered "$app: two callers with sizes of theirs" two
+    record_ok ./$app-DOWN_SIZE
+    offered_not "$app: two callers of one size"
+    record_ok ./$app-DLIBRARY
+    offered_not "$app: two callers, of what a library keeps"
     record_ok ./$app-DOWN_SIZE x
     offered_not "$app: three callers of one size"
     record_ok ./$app-DOWN_SIZE x x x

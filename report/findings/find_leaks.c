@@ -70,6 +70,15 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
         f->saved_bytes = bytes;
 }
 
+/* Where most of it was live: beside what interpreters keep for themselves, which the ends of processes have too. */
+static enum ending_of_blocks ending_of(struct rules *r, int64_t bytes)
+{
+    const enum ending_of_blocks of_all = ending_of_blocks(r->db, r->device->device_id);
+    int64_t killed;
+    rule_top_line(r, LINE_END_KILLED_BYTES, &killed);
+    return of_all == ENDING_RETURNED && killed > bytes / 2 ? ENDING_KILLED : of_all;
+}
+
 /* What is live when a process is killed, or when its recording is cut, was in use: no leak is told from it. */
 static void say_end(struct rules *r, struct finding *f, int64_t bytes)
 {
@@ -89,7 +98,7 @@ static void say_end(struct rules *r, struct finding *f, int64_t bytes)
         [ENDING_NOT_YET] = {"Live so far", "live at the last instant that is in the file",
                             "It is in use: what grows over the run, not this, tells a leak."},
     };
-    const enum ending_of_blocks found = ending_of_blocks(r->db, d->device_id);
+    const enum ending_of_blocks found = ending_of(r, bytes);
     const int ending = found == ENDING_CUT && ending_is_running(r->db) ? (int)ENDING_NOT_YET : (int)found;
     int64_t counts[ENDINGS], all = 0;
     ending_count(r->db, d->device_id, counts);
@@ -283,7 +292,7 @@ static void find_never_freed(struct rules *r)
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
     say_end(r, f, all);
-    const int is_in_use = ending_of_blocks(r->db, d->device_id) != ENDING_RETURNED;
+    const int is_in_use = ending_of(r, all) != ENDING_RETURNED;
     if (r->is_advise && is_in_use) /* nothing is to be done about it */
         finding_lessen(f);
     say_beside(r, f, &beside);
@@ -297,7 +306,7 @@ static void find_never_freed(struct rules *r)
     say_absent(r, f, all, untouched, &largest);
     buf_free(&largest.name);
     say_saving(r, f, line, NULL, all, count);
-    if (ending_of_blocks(r->db, d->device_id) == ENDING_UNKNOWN)
+    if (ending_of(r, all) == ENDING_UNKNOWN)
         finding_say(f, " How it ended is not known.");
     if (!finding_runtime(r, f, line->site_id))
         finding_wrapper(r, f, line, LINE_END_BYTES);

@@ -57,6 +57,7 @@ static void add_site(struct rules *r, const struct site_rows *rows, const struct
     rule_add(r, id, LINE_END_TORN_COUNT, ends.torn_count);
     rule_add(r, id, LINE_END_BYTES, bytes);
     rule_add(r, id, LINE_END_COUNT, count);
+    rule_add(r, id, LINE_END_KILLED_BYTES, ends.killed_bytes);
     /* no more than is live at the end: a site may have held more at the look */
     rule_add(r, id, LINE_END_UNTOUCHED_BYTES, untouched < bytes ? untouched : bytes);
     const struct rule_site *site = rule_site_of(r, id);
@@ -94,7 +95,7 @@ static int add_live(struct rules *r, struct noise *noise, const struct own_ends 
         if (rc)
             break;
         struct ends ends = {rule_sane(site_rows_value(&rows, BYTES)), rule_sane(site_rows_value(&rows, COUNT)),
-                            beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2)};
+                            beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2), 0};
         add_site(r, &rows, own, ends, beside_value(&untouched, rows.site_id, 1));
     }
     int torn_rc = beside_close(&torn), untouched_rc = beside_close(&untouched);

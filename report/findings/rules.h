@@ -28,7 +28,8 @@ enum line_sum {
     LINE_END_UNTOUCHED_BYTES, /* of these: on no page at the last look */
     LINE_END_EVEN_BYTES,      /* of these: came evenly over the run, */
     LINE_END_EVEN_COUNT,
-    LINE_END_TORN_BYTES, /* none of these: freed while an interpreter took itself down */
+    LINE_END_KILLED_BYTES, /* of these: of processes that a signal killed, as far as their parts are known */
+    LINE_END_TORN_BYTES,   /* none of these: freed while an interpreter took itself down */
     LINE_END_TORN_COUNT,
     LINE_END_OTHER_BYTES, /* none of these: of other programs that the recorded one ran */
     LINE_END_OTHER_COUNT,

@@ -12,7 +12,8 @@ void leaks_say_amount(struct buf *out, int64_t bytes, int64_t blocks)
 
 int leaks_are_of_killed(const struct leaks *l)
 {
-    return l->killed_blocks > 0 && ending_of_blocks(l->db, ENDING_ANY_DEVICE) == ENDING_KILLED;
+    return l->killed_blocks > 0 && (l->killed_bytes > (l->bytes - l->torn_bytes) / 2 ||
+                                    ending_of_blocks(l->db, ENDING_ANY_DEVICE) == ENDING_KILLED);
 }
 
 void leaks_say_killed(const struct leaks *l, struct buf *line)

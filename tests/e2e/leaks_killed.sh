@@ -14,7 +14,7 @@ def work(pipe):
     pipe.send(1)
     time.sleep(100)
 if __name__ == "__main__":
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(*sys.argv[3:] or ["spawn"])
     for _ in range(2):
         here, there = context.Pipe()
         worker = context.Process(target=work, args=(there,))
@@ -24,8 +24,8 @@ if __name__ == "__main__":
         worker.join()
     freed = bytearray(int(sys.argv[2]))
 E
-killed() { # python, bytes of each worker, bytes that the parent keeps until Python frees them
-    record_ok "$1" job.py "$2" "$3"
+killed() { # python, bytes of each worker, bytes that the parent keeps until Python frees them [, how it starts them]
+    record_ok "$1" job.py "$2" "$3" ${4+"$4"}
     equal "$1: killed" 2 "$(value "SELECT count(*) FROM process WHERE end_kind = 'signal'")"
     "$MEMPROF" report >report.txt
 }
@@ -62,6 +62,17 @@ done
 pid=$(sql "SELECT pid FROM process WHERE end_kind = 'signal' LIMIT 1")
 "$MEMPROF" leaks --process "$pid" >leaks.txt
 lacks "a worker alone" leaks.txt "taken itself down"
+
+for python in $pythons; do
+    # what the interpreter keeps in the parent is more than all of it, and in no forked worker: it decides nothing
+    killed "$python" 200000 1000 fork
+    "$MEMPROF" leaks >leaks.txt
+    head -1 leaks.txt >line.txt
+    grep -q '^Live when 2 of 3 processes were killed: 3[0-9][0-9]\.[0-9]* KiB in ' line.txt || fail "forked: $(cat line.txt)"
+    "$MEMPROF" report --json >report.json
+    contains "forked: so does the report" report.json '"title": "Live when processes were killed"'
+    lacks "forked: the report" report.json '"Never freed"'
+done
 
 # of workers that are killed together their sum weighs, though each had little
 cat >together.c <<'END'

@@ -4,6 +4,7 @@
 #include "buf.h"
 #include "schema.h"
 #include "text.h"
+#include "units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define SHARED_BYTES 32768 /* that file's first part */
+#define PAGE_MOST    65536 /* SQLite writes no more at once */
 
 static const char *file_of(sqlite3 *db)
 {
@@ -24,16 +27,45 @@ static const char *file_of(sqlite3 *db)
     return name && *name ? name : "database";
 }
 
-/* SQLite does not call it full where the file beside a database, which readers share, cannot grow. */
-static int is_full(sqlite3 *db, int code)
+/* The limit on the size of files where that, not the disk, is why one cannot grow: it is as long, or, given up, may
+ * have been shortened on a disk with room for all that the limit allows. 0: the disk is full. */
+static uint64_t reached_limit(const char *path)
 {
+    static const char *const files[] = {"", "-journal", "-wal"};
+    char name[PATH_MAX];
+    struct rlimit limit;
     struct statvfs disk;
-    return code == SQLITE_FULL || (code == SQLITE_IOERR && sqlite3_extended_errcode(db) == SQLITE_IOERR_SHMSIZE &&
-                                   statvfs(file_of(db), &disk) == 0 && disk.f_bavail * disk.f_frsize < SHARED_BYTES);
+    struct stat file;
+    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    int is_reached = statvfs(path, &disk) == 0 && disk.f_bavail >= limit.rlim_cur / disk.f_frsize + 1;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(name, sizeof name, "%s%s", path, files[i]);
+        is_reached |= stat(name, &file) == 0 && (uint64_t)file.st_size + PAGE_MOST > limit.rlim_cur;
+    }
+    return is_reached ? limit.rlim_cur : 0;
 }
 
-static int disk_full(const char *path, struct error *err)
+/* SQLite does not call it full where the file beside a database, which readers share, cannot grow, nor where a limit
+ * leaves no byte of a write. */
+static int is_full(sqlite3 *db, int code)
 {
+    const int how = code == SQLITE_IOERR ? sqlite3_extended_errcode(db) : 0;
+    struct statvfs disk;
+    if (how == SQLITE_IOERR_WRITE || how == SQLITE_IOERR_TRUNCATE || how == SQLITE_IOERR_SHMSIZE)
+        if (sqlite3_system_errno(db) == EFBIG || reached_limit(file_of(db)))
+            return 1;
+    return code == SQLITE_FULL || (how == SQLITE_IOERR_SHMSIZE && statvfs(file_of(db), &disk) == 0 &&
+                                   disk.f_bavail * disk.f_frsize < SHARED_BYTES);
+}
+
+static int no_room(const char *path, struct error *err)
+{
+    char text[UNITS_TEXT];
+    uint64_t limit_bytes = reached_limit(path);
+    if (limit_bytes)
+        return error_set(err, EFBIG, "%s: a file may not grow beyond %s (ulimit -f); raise that limit", path,
+                         units_bytes(text, (int64_t)limit_bytes));
     return error_set(err, ENOSPC, "%s: disk full; free some space or choose another place with -o", path);
 }
 
@@ -41,7 +73,7 @@ int db_error(sqlite3 *db, struct error *err)
 {
     int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     if (is_full(db, code))
-        return disk_full(file_of(db), err);
+        return no_room(file_of(db), err);
     if (code == SQLITE_BUSY)
         return error_set(err, EBUSY, "%s: another program has been reading or writing it for %d s; try again after it",
                          file_of(db), DB_BUSY_MS / 1000);
@@ -75,9 +107,13 @@ static int create_file(const char *path, struct error *err)
         return error_set(err, errno, "%s: %s; choose another place with -o", path, strerror(errno));
     int rc = schema_write(fd);
     close(fd);
+    if (rc == -ENOSPC || rc == -EFBIG)
+        rc = no_room(path, err);
+    else if (rc)
+        error_set(err, -rc, "%s: %s", path, strerror(-rc));
     if (rc)
         unlink(path);
-    return rc == -ENOSPC ? disk_full(path, err) : rc ? error_set(err, -rc, "%s: %s", path, strerror(-rc)) : 0;
+    return rc;
 }
 
 int db_create(const char *path, sqlite3 **db, struct error *err)

@@ -124,8 +124,8 @@ int session_open(struct session *s, const struct session_options *options, struc
     if (set_size(s->fd) == 0)
         p = map_rings(s, options->ring_count);
     if (p == MAP_FAILED)
-        rc = error_set(err, errno, "shared memory: %s; is the address space limited (ulimit -v, ulimit -f)?",
-                       strerror(errno));
+        rc = error_set(err, errno, "shared memory: %s; is the %s?", strerror(errno),
+                       errno == EFBIG ? "size of files limited (ulimit -f)" : "address space limited (ulimit -v)");
     if (rc) {
         session_close(s);
         return rc;

@@ -23,16 +23,16 @@ int layers_list(sqlite3 *db, const char *device, struct record *document, struct
     sqlite3_stmt *s = NULL;
     if (document->out->format == REPORT_CSV)
         return 0;
-    int rc = db_prepare(db,
-                        "SELECT v.device, v.instant, v.time_ns, v.allocated_bytes, v.active_bytes, v.reserved_bytes,"
-                        " v.used_bytes, v.untracked_bytes, v.free_bytes, v.total_bytes FROM v_layer v JOIN device d"
-                        " ON d.name = v.device WHERE d.device_id > 0 AND " DEVICE_IS(
-                            "v.device", "?1") ""
-                                              " ORDER BY d.device_id, v.instant != 'most used'",
-                        &s, err);
+    static const char sql[] =
+        "SELECT v.device, v.instant, v.time_ns, v.allocated_bytes, v.active_bytes, v.reserved_bytes, v.used_bytes, "
+        "v.untracked_bytes, v.free_bytes, v.total_bytes FROM v_layer v JOIN device d ON d.name = v.device WHERE "
+        "(d.device_id > 0 OR ?2) AND " DEVICE_IS("v.device", "?1") " ORDER BY d.device_id, v.instant != 'most used', "
+                                                                   "v.instant";
+    int rc = db_prepare(db, sql, &s, err);
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, document->out->format == REPORT_JSON); /* for people the host's are in other lines */
     struct listing *l = listing_open_in(document, "layers", columns, COLUMN_COUNT_OF(columns), NULL);
     int64_t before_ns = -1;
     while (db_next(s, &rc, err)) {

@@ -10,7 +10,8 @@
 
 #include <sqlite3.h>
 
-/* For people a heading and a table, in JSON an array "layers"; nothing in CSV. device NULL: all. */
+/* For people a heading and a table of devices; in JSON an array "layers", which has the host's, too, as v_layer does;
+ * nothing in CSV. device NULL: all. */
 int layers_list(sqlite3 *db, const char *device, struct record *document, struct error *err);
 
 #endif

@@ -40,6 +40,13 @@ equal "layers of the host" "host last,host looked at,host most used" \
     "$(sql "SELECT group_concat(v) FROM (SELECT device || ' ' || instant AS v FROM v_layer ORDER BY 1)")"
 equal "used is the largest RSS" "$(value "SELECT max(rss_last_bytes) FROM timeline WHERE level = 0")" \
     "$(value "SELECT max(used_bytes) FROM v_layer WHERE instant = 'most used'")"
+"$MEMPROF" report out.db --json >report.json
+equal "its layers in JSON, as the page has them" "$(sql "SELECT printf('%s %d %d %d %d', instant, time_ns, active_bytes,
+    used_bytes, coalesce(untracked_bytes, -1)) FROM v_layer ORDER BY instant")" "$(python3 -c '
+import json
+for l in sorted(json.load(open("report.json"))["layers"], key=lambda l: l["instant"]):
+    outside = l["untracked_bytes"]
+    print(l["instant"], l["time_ns"], l["active_bytes"], l["used_bytes"], -1 if outside is None else outside)')"
 equal "what is not tracked only a look tells" "host looked at" "$(sql "SELECT device || ' ' || instant FROM v_layer
     WHERE untracked_bytes IS NOT NULL")"
 equal "as its rows say" "$(value "SELECT sum(resident_bytes) FROM v_resident WHERE what IN ('file', 'anonymous',

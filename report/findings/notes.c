@@ -492,7 +492,7 @@ void notes_print(sqlite3 *db, const struct report_out *out)
     struct buf line = BUF(1 << 16);
     if (s) {
         say_window(s, &line);
-        table_line(out, TABLE_STRONG, buf_text(&line));
+        table_prose(out, TABLE_STRONG, buf_text(&line));
     }
     buf_free(&line);
     sqlite3_finalize(s);

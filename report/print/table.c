@@ -380,6 +380,6 @@ void table_heading(const struct report_out *out, const char *title, int64_t show
     if (shown < all)
         buf_printf(&line, " (%s of %s)", units_count(count[0], shown), units_count(count[1], all));
     fputc('\n', out->file);
-    table_line(out, TABLE_STRONG, buf_text(&line));
+    table_prose(out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
 }

@@ -403,7 +403,7 @@ static int print_stacks(struct by *b, struct error *err)
         buf_printf(&line, "   %s, stack %lld", row->device ? row->device : "?", (long long)row->key_id);
         if (i)
             fputc('\n', b->out->file);
-        table_line(b->out, TABLE_STRONG, buf_text(&line));
+        table_prose(b->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         rc = walk_stack(b->walk, row->key_id, &stack, err);
         if (rc == 0 && b->options->frames > 0 && report_language(b->options) == TREE_BOTH) {
@@ -480,7 +480,7 @@ static int print_by(struct by *b, struct record *document, struct error *err)
     if (b->rows.count < b->rows.total_count)
         buf_printf(&b->title, " (%s of %s)", units_count(count[0], b->rows.count),
                    units_count(count[1], b->rows.total_count));
-    table_line(b->out, TABLE_STRONG, b->title.data);
+    table_prose(b->out, TABLE_STRONG, b->title.data);
     if (b->rows.count) {
         int rc = o->by == ROW_STACK ? print_stacks(b, err) : list_rows(b, document, err);
         if (rc == 0)

@@ -426,7 +426,7 @@ static int print_stacks(struct printer *p, struct error *err)
             buf_puts(&line, "in no stack");
         else
             buf_printf(&line, "%s%s", diff_match_names[row->match], row->is_noise ? ", noise" : "");
-        table_line(p->out, TABLE_STRONG, buf_text(&line));
+        table_prose(p->out, TABLE_STRONG, buf_text(&line));
         buf_free(&line);
         if (!diff_shown_item(row)->is_rest)
             rc = read_stack(p, row, &stack, err);
@@ -447,7 +447,7 @@ static void print_title(const struct printer *p)
                stat_infos[what->sort].text, is_several ? ", medians" : "");
     if (rows_shown(p) < p->diff.count - p->diff.hidden_count)
         buf_printf(&title, " (%d of %s)", rows_shown(p), units_count(text, p->diff.count - p->diff.hidden_count));
-    table_line(p->out, TABLE_STRONG, title.data);
+    table_prose(p->out, TABLE_STRONG, title.data);
     buf_free(&title);
 }
 
@@ -459,7 +459,7 @@ static void print_hidden(const struct printer *p)
         return;
     buf_printf(&line, "%s more: only own peaks or temporary blocks changed (--sort own.peak, --sort temporary)",
                units_count(text, p->diff.hidden_count));
-    table_line(p->out, TABLE_DIM, buf_text(&line));
+    table_prose(p->out, TABLE_DIM, buf_text(&line));
     buf_free(&line);
 }
 
@@ -469,7 +469,7 @@ static void print_total(const struct printer *p, const struct diff_row *total)
     buf_puts(&line, "total ");
     add_difference(p, &line, total, p->report->what.sort);
     buf_printf(&line, "   %s", total->device);
-    table_line(p->out, TABLE_STRONG, buf_text(&line));
+    table_prose(p->out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
 }
 

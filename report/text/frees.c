@@ -116,7 +116,7 @@ static int print_share(sqlite3 *db, const struct report_options *o, const struct
         buf_printf(&line, "%s: of %s frees, %s say who made them, of %lld %% of the bytes.", db_text(s, 0),
                    units_count(all, sqlite3_column_int64(s, 2)), units_count(told, sqlite3_column_int64(s, 1)),
                    (long long)sqlite3_column_int64(s, 3));
-        table_line(out, TABLE_PLAIN, buf_text(&line));
+        table_prose(out, TABLE_PLAIN, buf_text(&line));
         buf_free(&line);
     }
     sqlite3_finalize(s);
@@ -225,7 +225,7 @@ int report_frees(sqlite3 *db, const struct report_options *o, const struct repor
     int64_t top = o->top >= 0 ? o->top : is_text ? DEFAULT_TOP : 0;
     int rc = device_check(db, o->device, NULL, err);
     if (rc == 0 && is_text && !db_int(db, "SELECT count(*) FROM (SELECT 1 FROM free_site LIMIT 1)", 0)) {
-        table_line(out, TABLE_PLAIN, "No free says who made it: record with 'memprof run --free-stacks'.");
+        table_prose(out, TABLE_PLAIN, "No free says who made it: record with 'memprof run --free-stacks'.");
         return 0;
     }
     if (rc == 0)

@@ -137,7 +137,7 @@ static int print_stack(struct leaks *l, const struct leak *leak, int *is_folded,
     }
     leaks_say_stack_killed(l, leak, &line);
     buf_puts(&line, leak->is_kept ? ", not all freed by the interpreter's end, allocated at" : ", allocated at");
-    table_line(l->out, TABLE_STRONG, buf_text(&line));
+    table_prose(l->out, TABLE_STRONG, buf_text(&line));
     buf_free(&line);
     int rc = walk_stack(l->walk, leak->stack_id, &stack, err);
     if (rc == 0 && leaks_fold(l)) {
@@ -191,7 +191,7 @@ static void print_parts(struct leaks *l)
         leaks_say_amount(&line, l->torn_bytes, l->torn_blocks);
         buf_puts(&line, "; below, what was left: ");
         leaks_say_amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
-        table_line(l->out, TABLE_STRONG, buf_text(&line));
+        table_prose(l->out, TABLE_STRONG, buf_text(&line));
         fputc('\n', l->out->file);
         buf_free(&line);
         return;
@@ -206,7 +206,7 @@ static void print_parts(struct leaks *l)
     leaks_say_amount(&line, l->bytes - l->torn_bytes, l->blocks - l->torn_blocks);
     buf_puts(&line, is_killed ? "; below, what Python freed as it ended: " : "; below, what it freed then: ");
     leaks_say_amount(&line, l->torn_bytes, l->torn_blocks);
-    table_line(l->out, TABLE_STRONG, buf_text(&line));
+    table_prose(l->out, TABLE_STRONG, buf_text(&line));
     fputc('\n', l->out->file);
     buf_free(&line);
 }

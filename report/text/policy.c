@@ -80,7 +80,7 @@ int report_policy(sqlite3 *db, const struct report_options *o, const struct repo
     if (has_tables(db))
         rc = listing_query(l, db, sql, o->device, o->top > 0 ? o->top : 0, &all, err);
     if (rc == 0 && !listing_rows(l) && out->format == REPORT_TEXT)
-        table_line(out, TABLE_PLAIN, "There was no policy: 'memprof run --policy FILE' records by one.");
+        table_prose(out, TABLE_PLAIN, "There was no policy: 'memprof run --policy FILE' records by one.");
     listing_print_under(l, "What the policy had done; means of each time, what was given back is the sum", all);
     listing_close(l);
     free(cwd);

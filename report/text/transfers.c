@@ -30,7 +30,7 @@ static int print_directions(sqlite3 *db, const struct report_options *o, const s
     if (all)
         listing_print(l);
     else if (rc == 0)
-        table_line(out, TABLE_PLAIN, "No copies or fills of a device's memory were recorded.");
+        table_prose(out, TABLE_PLAIN, "No copies or fills of a device's memory were recorded.");
     listing_close(l);
     return rc;
 }

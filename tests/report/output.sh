@@ -107,6 +107,12 @@ same sql-json "$MEMPROF" sql net.db --json "SELECT * FROM v_event WHERE device =
 same terminal-80 terminal 80 'report net.db --color=never'
 same terminal-200-color terminal 200 'report net.db --top 1'
 same terminal-60-lines terminal 60 'lines net.db --func backward'
+# titles of tables are broken as sentences are, commands are not
+for command in 'report net.db' 'diff net.db later.db'; do
+    terminal 60 "$command --color=never" | grep -E '^(Peak |Most |Live |What |Layers )' | grep -v ': memprof ' >titles
+    at_most "titles of $command" 60 "$(wc -L <titles)"
+    at_least "titles of $command" 1 "$(wc -l <titles)"
+done
 same terminal-100-by terminal 100 'report net.db --by line --color=never'
 # the file's size and name are the only things in it that may differ
 "$MEMPROF" info net.db | grep -v '^file size' | sed 's/ ([0-9.]* with the whole file)//' >info

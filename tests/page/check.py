@@ -357,8 +357,9 @@ class Check(Hands):
             return out.slice(-3).map(e => `${e.tagName}.${e.className}#${e.id} ${e.getBoundingClientRect().right} ${e.textContent.slice(0, 40)}`)""")
         expect("nothing sticks out on a phone", b.js("return document.documentElement.scrollWidth") == 390, wide)
         b.resize(700, 900)
-        cut = b.js("""const few = [...document.querySelectorAll('.top nav a')].filter((a) => a.checkVisibility()).length <= 9; /* more of them scroll */
-            return [...document.querySelectorAll(few ? '.top nav, #table' : '#table')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => [e.id || e.className, e.scrollWidth, e.clientWidth])""")
+        b.js("document.getElementById('nav-failures').dataset.was = document.getElementById('nav-failures').hidden; document.getElementById('nav-failures').hidden = false") # as many names as there may be
+        cut = b.js("return [...document.querySelectorAll('.top nav, #table')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => [e.id || e.className, e.scrollWidth, e.clientWidth])")
+        b.js("document.getElementById('nav-failures').hidden = document.getElementById('nav-failures').dataset.was === 'true'")
         expect("no name of a section and no column is cut off at 700 pixels", not cut, cut)
         b.resize(1280, 900)
         unnamed = b.js("return [...document.querySelectorAll('canvas')].filter((c) => !c.hidden && !c.closest('[hidden]') && !c.getAttribute('aria-label')).map((c) => c.id)")

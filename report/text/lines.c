@@ -6,6 +6,7 @@
 #include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/reserved.h"
+#include "../query/stat_near.h"
 #include "lines_private.h"
 #include "nothing.h"
 #include "own_peak.h"
@@ -33,6 +34,20 @@ int lines_is_asked(const struct lines_options *options, int stat)
     return 0;
 }
 
+static int no_statistic(const char *name, size_t length, struct error *err)
+{
+    struct buf text = BUF(4096), near = BUF(4096);
+    buf_add(&text, name, length);
+    if (stat_list_near(buf_text(&text), STAT_LINES_COUNT, &near))
+        error_set(err, EINVAL, "--columns: no statistic '%s'; did you mean %s?", buf_text(&text), buf_text(&near));
+    else
+        error_set(err, EINVAL, "--columns: no statistic '%s'; 'memprof lines --columns help' lists them",
+                  buf_text(&text));
+    buf_free(&text);
+    buf_free(&near);
+    return -EINVAL;
+}
+
 int lines_columns(const char *list, struct lines_options *options, struct error *err)
 {
     options->stat_count = 0;
@@ -46,8 +61,7 @@ int lines_columns(const char *list, struct lines_options *options, struct error 
         size_t length = strcspn(list, ", ");
         int stat = stat_find(list, length);
         if (length && stat < 0)
-            return error_set(err, EINVAL, "--columns: no statistic '%.*s'; 'memprof lines --columns help' lists them",
-                             (int)length, list);
+            return no_statistic(list, length, err);
         if (length && !lines_is_asked(options, stat))
             options->stats[options->stat_count++] = stat;
         list += length + (list[length] != 0);

@@ -68,7 +68,8 @@ for python in $pythons; do
     killed "$python" 200000 1000 fork
     "$MEMPROF" leaks >leaks.txt
     head -1 leaks.txt >line.txt
-    grep -q '^Live when 2 of 3 processes were killed: 3[0-9][0-9]\.[0-9]* KiB in ' line.txt || fail "forked: $(cat line.txt)"
+    grep -q '^Live when 2 of 3 processes were killed: 3[0-9][0-9]\.[0-9]* KiB in ' line.txt ||
+        fail "forked: $(cat line.txt)"
     "$MEMPROF" report --json >report.json
     contains "forked: so does the report" report.json '"title": "Live when processes were killed"'
     lacks "forked: the report" report.json '"Never freed"'

@@ -34,8 +34,12 @@ bad 2 '--new once' diff net.db --new net.db --new net.db
 bad 2 "did you mean 'function'?" diff net.db net.db --by functoin
 bad 2 'expected line, function, file, module, device, stack or op' diff net.db net.db --by thread
 bad 2 "'nothing': no such statistic; 'memprof diff --sort help' lists them" diff net.db net.db --sort nothing
-bad 2 "diff: --sort 'end': end.bytes or end.count?" diff net.db net.db --sort end
-bad 2 "report: --sort 'free': free.count or free.bytes?" report net.db --sort free
+bad 2 "diff: --sort 'end': did you mean end.bytes or end.count?" diff net.db net.db --sort end
+bad 2 "report: --sort 'active.at_end': did you mean end.bytes, end.count or resident.end?" report net.db \
+    --sort active.at_end
+bad 2 "report: --sort 'own.peek': did you mean own.peak?" report net.db --sort own.peek
+bad 2 "no statistic 'active.at_end'; did you mean end.bytes, " lines net.db --columns own.peak,active.at_end
+bad 2 "report: --sort 'free': did you mean free.count or free.bytes?" report net.db --sort free
 bad 2 "no device 'cuda:9' in this recording; it has: " diff net.db net.db --device cuda:9
 bad 2 "diff: --skip 'nobody': no such function in these recordings" diff net.db net.db --skip main --skip nobody
 bad 1 "no.db: No such file or directory" diff net.db no.db

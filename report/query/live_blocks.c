@@ -7,6 +7,7 @@
 #include "inherited.h"
 #include "live_sites.h"
 #include "merged.h"
+#include "rotated_part.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -140,6 +141,18 @@ static int64_t last_ns(const struct instant *at)
     return last;
 }
 
+/* before: none of the events that there are was read yet. */
+static int not_all(sqlite3 *db, const char *what, int before, struct error *err)
+{
+    const struct rotated_part part = rotated_part(db);
+    if (before && part.number > 1)
+        return error_set(err, ENODATA,
+                         "%s needs all events, and this is part %lld of a rotated recording: those before it are in "
+                         "the files of earlier parts",
+                         what, (long long)part.number);
+    return error_set(err, EBADMSG, "%s needs all events, and some are damaged or were not kept", what);
+}
+
 static int read_events(sqlite3 *db, const char *what, struct reading *r, struct error *err)
 {
     sqlite3_stmt *s = NULL;
@@ -158,7 +171,7 @@ static int read_events(sqlite3 *db, const char *what, struct reading *r, struct 
         const void *data = sqlite3_column_blob(s, 1);
         long n = data ? chunk_decode_events(codec, data, (size_t)sqlite3_column_bytes(s, 1), &events) : -EBADMSG;
         if (first != next || n < 0)
-            rc = error_set(err, EBADMSG, "%s needs all events, and some are damaged or were not kept", what);
+            rc = not_all(db, what, next == 0 && n >= 0, err);
         if (rc == 0)
             replay_chunk(r, events, n, first);
         next = rc == 0 ? first + n : 0;

@@ -11,6 +11,7 @@
 #include "../query/estimate.h"
 #include "../query/rotated_part.h"
 #include "../query/walk.h"
+#include "diff_next.h"
 #include "report.h"
 #include "stack.h"
 
@@ -489,8 +490,10 @@ static int print_diff(struct printer *p, struct record *document, struct error *
     for (int i = 0; rc == 0 && p->report->what.by == ROW_STACK && i < p->diff.total_count; i++)
         if (is_used(&p->diff.totals[i]))
             print_total(p, &p->diff.totals[i]);
-    if (rc == 0)
+    if (rc == 0) {
         print_hidden(p);
+        diff_next_print(p->report, &p->diff, p->out);
+    }
     return rc;
 }
 

@@ -102,6 +102,13 @@ for i in 1 2 3; do
     equal "frees of part $i" "$(events "$1" "'free'")" "$(DB=$1 sql "SELECT sum(free_count) || '|' ||
         sum(free_bytes) FROM v_function WHERE function = 'take' AND inclusive = 0 AND kind = 'heap'")"
     equal "part $i is told" "$i" "$(DB=$1 sql "SELECT value FROM meta WHERE key = 'part'")"
+    code=0
+    "$MEMPROF" report --segments "$1" >segments 2>err || code=$?
+    if [ $i -gt 1 ]; then
+        contains "part $i: segments" err "this is part $i of a rotated recording: those before it are in the files of"
+    else
+        equal "part 1: segments" 0 $code
+    fi
     DB=$1
     balance
     "$MEMPROF" report --during "rotate:part $i" --by function --json "$1" >part.json

@@ -116,6 +116,17 @@ static void peak_rss(sqlite3 *db, struct buf *line)
     buf_free(&text);
 }
 
+#define SAMPLES_NS 100000000 /* of a run that is as long as some samples, the last one was close to its end */
+
+/* What was resident when the last process was sampled last. */
+static void last_rss(sqlite3 *db, int64_t lasted_ns, struct buf *line)
+{
+    char text[UNITS_TEXT];
+    int64_t last = db_int(db, "SELECT used_bytes FROM v_layer WHERE device = 'host' AND instant = 'last'", 0);
+    if (last > 0 && lasted_ns >= SAMPLES_NS)
+        buf_printf(line, ", %s at the last sample", units_bytes(text, last));
+}
+
 static void print_ending(const struct summary *s)
 {
     char ending[ENDING_TEXT], line[ENDING_TEXT + 16];
@@ -135,7 +146,8 @@ static void print_head(const struct summary *s)
     buf_puts(&line, notes_date(date, wrap_add(db_meta_int(s->db, "start_unix_ns", 0), part.start_ns)));
     if (host) /* an imported snapshot does not say */
         buf_printf(&line, " on %s", host);
-    buf_printf(&line, ", %s, ", units_ns(duration, db_meta_int(s->db, "duration_ns", 0) - part.start_ns));
+    const int64_t lasted_ns = db_meta_int(s->db, "duration_ns", 0) - part.start_ns;
+    buf_printf(&line, ", %s, ", units_ns(duration, lasted_ns));
     summary_plural(&line, db_int(s->db, "SELECT count(DISTINCT first_id) FROM v_image", 0), "process", "processes");
     int64_t missing = db_int(s->db, PROCESSES_NOT_RECORDED, 0);
     if (missing)
@@ -144,8 +156,10 @@ static void print_head(const struct summary *s)
     summary_plural(&line, threads, "thread seen", "threads seen"); /* without those that never allocate */
     buf_puts(&line, ", ");
     summary_plural(&line, part.event_count, "event", "events");
-    if (!report_is_part(s->options))
+    if (!report_is_part(s->options)) {
         peak_rss(s->db, &line);
+        last_rss(s->db, lasted_ns, &line);
+    }
     table_prose(s->out, TABLE_PLAIN, buf_text(&line));
     print_ending(s);
     if (s->options->lens && s->options->lens->pid)

@@ -18,6 +18,11 @@ at_most "resident after the peak, KiB" 16384 \
     "$(value "SELECT rss_last_bytes / 1024 FROM timeline WHERE device_id = 0 AND rss_last_bytes > 0
     ORDER BY level, time_ns DESC LIMIT 1")"
 
+# which the report says beside it: of the run of 100 ms and more, as its last sample
+contains "resident at the last sample" report.txt "$(value "SELECT printf(', %.2f MiB at the last sample',
+    rss_last_bytes / 1048576.0) FROM timeline WHERE device_id = 0 AND level = 0 AND rss_last_bytes > 0 ORDER BY time_ns
+    DESC LIMIT 1")"
+
 # each image has its own
 record_ok "$PROGRAMS/rss" 48 0 exec
 first=$(head -n 1 run.out) second=$(tail -n 1 run.out)

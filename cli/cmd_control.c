@@ -1,4 +1,4 @@
-/* What is asked of a recording that goes on: mark, pause, resume, rotate. */
+/* What is asked of a recording that goes on: mark, pause, resume. */
 #include "cli.h"
 
 #include "../profiler/outside/request.h"
@@ -38,13 +38,6 @@ int cmd_pause(const struct arguments *a)
     if (a->rest_count != 1)
         return cli_usage("pause: expected: memprof pause PID|FILE");
     return ask(a->rest[0], WIRE_WISH_PAUSE, "", "it was paused already");
-}
-
-int cmd_rotate(const struct arguments *a)
-{
-    if (a->rest_count != 1)
-        return cli_usage("rotate: expected: memprof rotate PID|FILE");
-    return ask(a->rest[0], WIRE_WISH_ROTATE, "", NULL);
 }
 
 int cmd_resume(const struct arguments *a)

@@ -33,8 +33,10 @@ has_files() { [ "$(rotated)" -ge "$1" ]; }
 # rotate: asks, and waits for one more file
 rotate() {
     wanted=$(($(rotated) + 1))
-    "$MEMPROF" rotate out.db
+    "$MEMPROF" rotate out.db 2>said
     wait_for "file $wanted" has_files $wanted
+    equal "rotate says which file" "memprof: $(ls out.2*.db | tail -n 1): what was recorded up to now; out.db goes on" \
+        "$(cat said)"
 }
 finish() {
     exec 7>&-

@@ -58,6 +58,19 @@ static int is_once(const char *name)
     return 0;
 }
 
+/* What the C++ library makes for exceptions when there is no memory, once, before main(): linked into a program it is
+ * of the program's file. An exception itself is its thrower's. */
+static int is_exceptions_pool(const struct walk_frame *f)
+{
+    static const char source[] = "libsupc++/eh_alloc.cc";
+    const size_t length = f->file ? strlen(f->file) : 0, size = sizeof source - 1;
+    if (!f->function)
+        return 0;
+    if (strcmp(f->function, "_GLOBAL__sub_I_eh_alloc.cc") == 0)
+        return 1;
+    return length >= size && strcmp(f->file + length - size, source) == 0 && !is_like("__cxa_allocate*", f->function);
+}
+
 /* What OpenMP's library has for its threads and teams. A program gets memory of it by the functions for that only. */
 static int is_openmp(const struct walk_frame *f)
 {
@@ -159,6 +172,7 @@ static uint16_t traits_of(const struct walk_frame *f)
     unsigned traits = rust > 0 ? FRAME_RUST_START : rust < 0 ? FRAME_NO_RUST_START : 0;
     traits |= f->is_allocator ? FRAME_ALLOCATOR : 0;
     traits |= f->is_runtime ? FRAME_RUNTIME : 0;
+    traits |= is_exceptions_pool(f) ? FRAME_RUNTIME | FRAME_ONCE : 0;
     traits |= f->is_interpreter ? FRAME_INTERPRETER : 0;
     traits |= f->is_python ? FRAME_PYTHON : 0;
     traits |= is_openmp(f) ? FRAME_OPENMP : 0;

@@ -76,14 +76,22 @@ uint64_t pidns_of(int pid)
     return strncmp(link, "pid:[", 5) == 0 ? strtoull(link + 5, NULL, 10) : 0;
 }
 
+/* Of an image that was replaced by one without the library before it was found only a number that nobody gets again
+ * tells: the first one of a namespace that is known. */
+static int is_it(int pid, int inner, uint64_t pid_namespace)
+{
+    if (pid_namespace && pidns_of(pid) != pid_namespace)
+        return 0;
+    return (pid_namespace && inner == 1) || pidns_has_session(pid) > 0;
+}
+
 int pidns_find(int inner, uint64_t pid_namespace, int (*is_known)(void *arg, int pid), void *arg)
 {
     int found = 0;
     DIR *proc = opendir("/proc");
     for (struct dirent *entry; proc && !found && (entry = readdir(proc));) {
         int pid = atoi(entry->d_name);
-        if (pid > 0 && own_pid(pid) == inner && !is_known(arg, pid) &&
-            (!pid_namespace || pidns_of(pid) == pid_namespace) && pidns_has_session(pid) > 0)
+        if (pid > 0 && own_pid(pid) == inner && !is_known(arg, pid) && is_it(pid, inner, pid_namespace))
             found = pid;
     }
     if (proc)

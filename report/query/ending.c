@@ -10,8 +10,8 @@
 
 /* The first process in its last image. */
 #define FIRST                                                                                                          \
-    " FROM process p WHERE parent_id IS NULL OR process_id IN (SELECT process_id FROM v_image WHERE first_id = "       \
-    "(SELECT min(process_id) FROM process)) ORDER BY process_id DESC LIMIT 1"
+    " FROM process p WHERE process_id IN (SELECT process_id FROM v_image WHERE first_id = (SELECT min(process_id) "    \
+    "FROM process)) ORDER BY process_id DESC LIMIT 1"
 
 /* Of a merged file: the first process of each recording, a failed one first, and how many ended as it did. */
 #define FIRST_OF_EACH                                                                                                  \

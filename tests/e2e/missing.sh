@@ -128,6 +128,16 @@ if unshare --mount-proc --pid --fork true 2>/dev/null; then
         equal "another /proc" "1 the recording cannot be reached from its root directory or pid namespace" \
             "$(sql "SELECT count(*), not_recorded FROM process WHERE not_recorded IS NOT NULL" | tr '|' ' ')"
     done
+    # nor is the end of a child that knows no parent the program's
+    record unshare --pid sh -c "/bin/true; exit 5"
+    "$MEMPROF" report >report.txt
+    contains "a new pid namespace: the program's own end" report.txt "Ended: exit status 5"
+    # how it ended its parent tells, though it was another program before it was looked for
+    for _ in 1 2 3 4 5; do
+        record unshare --mount-proc --pid --fork sh -c "sleep 0.5; exit 4"
+        equal "another /proc: its end" "4 exit 4" \
+            "$status $(sql "SELECT end_kind || ' ' || exit_status FROM process WHERE not_recorded IS NOT NULL")"
+    done
     "$MEMPROF" run -o out.db -- unshare --mount-proc --pid --fork ./small 2>run.err || fail "another /proc: status"
     contains "another /proc: run" run.err "1 program of its children could not be recorded"
     contains "another /proc: run" run.err "'memprof info out.db' says why"

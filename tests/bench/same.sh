@@ -4,10 +4,10 @@
 #
 # Builds BASE below $BUILD/bench/gate and records each program twice under it and once under the tree, with a fixed
 # layout of addresses and Python's hashes. Each build then reads its own recordings: totals, the accounts by line and by
-# function, the own peaks of lines, the stacks with their allocations, and the events in their order. A part in which
-# the two recordings of BASE differ (threads) says nothing, and that is printed. A program that hashes addresses (cc1)
-# does something else where one build maps more in it than the other. Fails,
-# exit 1, where a part of the tree's is another one than BASE's.
+# function, the own peaks of lines, the stacks with the statistics of their sites, and the events in their order. A part
+# in which the two recordings of BASE differ (threads) says nothing, and that is printed. A program that hashes addresses
+# (cc1) does something else where one build maps more in it than the other. Fails, exit 1, where a part of the tree's is
+# another one than BASE's; what differs is kept beside the builds, PROGRAM.PART.diff.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=$(realpath "${BUILD:-$root/build}")
@@ -20,7 +20,8 @@ export PYTHONHASHSEED=0
 build_of() { # NAME BUILD
     rm -rf "${work:?}/$1"
     mkdir -p "$work/$1"
-    cp -rL "$2"/memprof "$2"/*.so "$2"/python "$work/$1/"
+    cp -rL "$2"/memprof "$2"/*.so "$work/$1/"
+    [ ! -d "$2/python" ] || cp -rL "$2/python" "$work/$1/" # an older one keeps its Python inside
 }
 build_of base "$tree/build"
 build_of tree "$BUILD"
@@ -33,7 +34,7 @@ part() { # name, memprof, recording: that part as sorted text, the events as a c
     lines) query="SELECT device, kind, function, file, line, $counts, at_peak_bytes, end_bytes FROM v_line" ;;
     functions) query="SELECT device, kind, inclusive, function, $counts, at_peak_bytes FROM v_function" ;;
     own-peaks) query="SELECT device, kind, function, file, line, own_peak_bytes FROM v_line" ;;
-    stacks) "$2" export --format folded --all-frames --stat alloc.count -o - "$3" 2>/dev/null | LC_ALL=C sort; return ;;
+    stacks) python3 "$root/tests/bench/same_sites.py" "$2" "$3"; return ;;
     events) "$2" sql --csv "$3" "SELECT op, size_bytes FROM v_event" | sha256sum; return ;;
     esac
     "$2" sql --csv "$3" "$query" | LC_ALL=C sort
@@ -69,7 +70,9 @@ one_program() { # name; 1 where a part differs
             verdict=DIFFERENT differs=1
         fi
         printf '%-13s %-10s %8s  %s\n' "$name" "$p" "$rows" "$verdict"
-        [ "$verdict" != DIFFERENT ] || diff "$work/base1.$p" "$work/tree1.$p" | head -n 6
+        rm -f "$work/$name.$p.diff"
+        [ "$verdict" != DIFFERENT ] || diff "$work/base1.$p" "$work/tree1.$p" >"$work/$name.$p.diff" ||
+            head -n 6 "$work/$name.$p.diff"
     done
     return $differs
 }
@@ -81,7 +84,7 @@ printf '%-13s %-10s %8s\n' program part rows
 status=0
 # shellcheck disable=SC2086 # a list of words
 for program in ${*:-micro16 gawk sqlite3 xmllint perl python3 cc1 git $last}; do
-    one_program "$program" || status=1
+    (one_program "$program") || status=1 # what one exports (PYTHONMALLOC) is not the next one's
 done
 [ $status = 0 ] || echo "same: recordings by the tree differ from the base's" >&2
 exit $status

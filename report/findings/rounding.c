@@ -5,6 +5,7 @@
 #include "../../common/kind.h"
 #include "../../common/sum.h"
 #include "../../common/wrap.h"
+#include "../query/site_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,19 +194,38 @@ struct rounding *rounding_lines(struct rules *r, size_t *count)
     return all;
 }
 
-/* glibc's steps and headers; what it maps counts by the page, which is no matter here. */
-static const char unseen_sql[] =
-    "SELECT CAST(total(max(?2, (at_peak_bytes / at_peak_count + ?3 + ?4 - 1) / ?4 * ?4) * at_peak_count - "
-    "at_peak_bytes) AS INTEGER) FROM site WHERE device_id = ?1 AND kind = 'heap' AND at_peak_count > 0 AND "
-    "at_peak_bytes / at_peak_count < ?5";
+/* Where no event was watched: glibc's steps and headers, of each site's mean block; what it maps counts by the page,
+ * which is no matter here. */
+static int64_t unseen_over(struct rules *r)
+{
+    enum { DEVICE, KIND, BYTES, COUNT, COLUMNS };
+    static const enum packed_column columns[COLUMNS] = {PACKED_site_device_id, PACKED_site_kind,
+                                                        PACKED_site_at_peak_bytes, PACKED_site_at_peak_count};
+    struct site_rows rows;
+    int64_t over_bytes = 0;
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
+    while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
+        const int64_t bytes = rule_sane(site_rows_value(&rows, BYTES)),
+                      count = rule_sane(site_rows_value(&rows, COUNT));
+        rc = 0;
+        if (count == 0 || bytes / count >= MAPPED_LEAST || site_rows_value(&rows, KIND) != KIND_heap ||
+            site_rows_value(&rows, DEVICE) != r->device->device_id)
+            continue;
+        const int64_t chunk = (int64_t)up((uint64_t)(bytes / count) + CHUNK_HEADER, CHUNK_STEP);
+        int64_t chunks;
+        if (!__builtin_mul_overflow(chunk < CHUNK_LEAST ? CHUNK_LEAST : chunk, count, &chunks))
+            sum_add(&over_bytes, chunks - bytes);
+    }
+    site_rows_close(&rows);
+    return rule_sane(over_bytes);
+}
 
 int64_t rounding_over(struct rules *r)
 {
     const struct rounding_watch *w = r->watch[WATCH_rounding];
-    const int64_t values[] = {r->device->device_id, CHUNK_LEAST, CHUNK_HEADER, CHUNK_STEP, MAPPED_LEAST};
     int64_t over_bytes = 0;
     if (!w)
-        return strcmp(r->device->name, "host") == 0 && is_glibc(r) ? rule_query_amount(r, unseen_sql, values, 5, 0) : 0;
+        return strcmp(r->device->name, "host") == 0 && is_glibc(r) ? unseen_over(r) : 0;
     for (size_t i = 0; i < r->site_count; i++)
         if (r->lines[r->sites[i].line].device_id == r->device->device_id)
             sum_add(&over_bytes, rule_sane(w->sites[i].over_bytes));

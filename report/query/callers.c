@@ -2,9 +2,10 @@
 
 #include "../../common/array.h"
 #include "../../common/db.h"
+#include "../../common/kind.h"
 #include "../../common/map.h"
-#include "../../common/packed.h"
 #include "../../common/sum.h"
+#include "site_rows.h"
 #include "walk.h"
 
 #include <stdlib.h>
@@ -182,42 +183,65 @@ static void count_functions(struct callers *c)
     }
 }
 
+enum { STACK, DEVICE, KIND, BYTES, BLOCKS, COLUMNS };
+
+static void columns_of(enum callers_of of, enum packed_column *columns)
+{
+    static const enum packed_column held[][2] = {
+        [CALLERS_OF_PEAK] = {PACKED_site_at_peak_bytes, PACKED_site_at_peak_count},
+        [CALLERS_OF_KIND_PEAK] = {PACKED_site_at_kind_peak_bytes, PACKED_site_at_peak_count},
+        [CALLERS_OF_END] = {PACKED_site_end_bytes, PACKED_site_end_count},
+        [CALLERS_OF_END_RECORDED] = {PACKED_site_end_bytes, PACKED_site_end_count},
+        [CALLERS_OF_RUN] = {PACKED_site_alloc_bytes, PACKED_site_alloc_count},
+    };
+    columns[STACK] = PACKED_site_stack_id;
+    columns[DEVICE] = PACKED_site_device_id;
+    columns[KIND] = PACKED_site_kind;
+    columns[BYTES] = held[of][0];
+    columns[BLOCKS] = held[of][1];
+}
+
+/* -1: there is none of that name */
+static int64_t device_of(sqlite3 *db, const char *name, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t id = -1;
+    if (db_prepare(db, "SELECT device_id FROM device WHERE name = ?", &s, err) == 0) {
+        sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            id = sqlite3_column_int64(s, 0);
+    }
+    sqlite3_finalize(s);
+    return id;
+}
+
 int callers_open(sqlite3 *db, struct walk *walk, const struct row *row, enum callers_of of, const char *kind,
                  struct callers_line **line, struct error *err)
 {
-    sqlite3_stmt *s = NULL;
-    int step = SQLITE_DONE;
     struct callers_line *l = *line = xcalloc(1, sizeof *l);
     l->walk = walk;
     l->row = row;
-    struct buf sql = BUF(1 << 12);
-    buf_printf(
-        &sql,
-        "SELECT s.stack_id, CASE ?4 WHEN 0 THEN s.at_peak_bytes WHEN 1 THEN s.at_kind_peak_bytes WHEN 4 THEN "
-        "s.alloc_bytes ELSE s.end_bytes END AS bytes, CASE WHEN ?4 < 2 THEN s.at_peak_count WHEN ?4 = 4 THEN "
-        "s.alloc_count ELSE s.end_count END FROM %s_line sl JOIN site s USING(site_id) JOIN device d USING(device_id) "
-        "WHERE sl.line_id = ?1 AND d.name = ?2 AND ?3 IN ('all', s.kind) AND bytes > 0",
-        of == CALLERS_OF_END_RECORDED ? packed_source(db, PACKED_TABLE_site) : "site");
-    int rc = db_prepare(db, buf_text(&sql), &s, err);
-    buf_free(&sql);
-    if (rc)
-        return rc;
-    sqlite3_bind_int64(s, 1, row->key_id);
-    sqlite3_bind_text(s, 2, row->device, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 3, kind ? kind : "all", -1, SQLITE_STATIC);
-    sqlite3_bind_int(s, 4, of);
-    while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+    const int64_t device_id = device_of(db, row->device, err);
+    const int is_any = !kind || strcmp(kind, "all") == 0;
+    enum packed_column columns[COLUMNS];
+    struct site_rows rows;
+    columns_of(of, columns);
+    int rc = site_rows_open_line(db, row->key_id, of == CALLERS_OF_END_RECORDED, columns, COLUMNS, &rows, err);
+    while (rc == 0 && (rc = site_rows_next(&rows, err)) == 1) {
         uint32_t at;
-        rc = find_place(l, sqlite3_column_int64(s, 0), &at, err);
+        const int64_t bytes = site_rows_value(&rows, BYTES);
+        rc = 0;
+        if (bytes <= 0 || site_rows_value(&rows, DEVICE) != device_id ||
+            (!is_any && strcmp(kind_name((unsigned)site_rows_value(&rows, KIND)), kind) != 0))
+            continue;
+        rc = find_place(l, site_rows_value(&rows, STACK), &at, err);
         if (rc)
             break;
-        sum_add(&l->places[at].bytes, sqlite3_column_int64(s, 1));
-        sum_add(&l->places[at].blocks, sqlite3_column_int64(s, 2));
+        sum_add(&l->places[at].bytes, bytes);
+        sum_add(&l->places[at].blocks, site_rows_value(&rows, BLOCKS));
         l->site_count++;
     }
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = db_error(db, err);
-    sqlite3_finalize(s);
+    site_rows_close(&rows);
     return rc;
 }
 

@@ -109,16 +109,12 @@ static int load_segments(struct heap *h, sqlite3 *db, const struct instant *at, 
 
 /* --- the pages of one range ------------------------------------------------------------------------------------ */
 
-static uint32_t line_of(struct heap *h, sqlite3_stmt *site_line, uint32_t site_id, uint32_t is_inherited)
+static uint32_t line_of(struct heap *h, const struct site_lines *site_line, uint32_t site_id, uint32_t is_inherited)
 {
     uint64_t known = map_get(&h->site_of, site_id, is_inherited);
     if (known)
         return (uint32_t)known - 1;
-    int64_t line_id = -1 - (int64_t)site_id;
-    sqlite3_bind_int64(site_line, 1, site_id);
-    if (sqlite3_step(site_line) == SQLITE_ROW)
-        line_id = sqlite3_column_int64(site_line, 0);
-    sqlite3_reset(site_line);
+    int64_t line_id = site_lines_of(site_line, site_id, -1 - (int64_t)site_id);
     uint32_t i = map_number_or(&h->line_of, (uint64_t)line_id, is_inherited, h->line_count);
     if (i == h->line_count)
         *ARRAY_ADD(h->lines, h->line_count, h->line_capacity) =
@@ -168,7 +164,7 @@ struct walk {
     struct shared_page shared;
     struct heap *heap;
     struct heap_range *range;
-    sqlite3_stmt *site_line;
+    const struct site_lines *site_line;
     uint64_t next;  /* the first page that no block was seen on yet */
     uint64_t first; /* of the range */
     uint64_t most;  /* behind its last one, as far as that is known */
@@ -311,7 +307,7 @@ static void sum_runs(struct heap *h, struct heap_range *r)
 
 /* next: that no block of this one is looked for in, NULL: none. Only a damaged file has ranges that overlap. */
 static void walk_range(struct heap *h, struct heap_range *r, uint64_t limit, const struct heap_range *next,
-                       const struct blocks *blocks, struct spill *spill, sqlite3_stmt *site_line)
+                       const struct blocks *blocks, struct spill *spill, const struct site_lines *site_line)
 {
     uint64_t first = r->address / h->page, end = (r->address + r->size_bytes + h->page - 1) / h->page;
     struct walk w = {
@@ -351,7 +347,8 @@ static int by_address(const void *x, const void *y)
 }
 
 /* Blocks of a process with glibc's heaps that lie in none, nor in an arena of Python's: from its range `first` on. */
-static void walk_own(struct heap *h, size_t first, size_t count, const struct blocks *blocks, sqlite3_stmt *site_line)
+static void walk_own(struct heap *h, size_t first, size_t count, const struct blocks *blocks,
+                     const struct site_lines *site_line)
 {
     struct heap_range own = {
         .kind = HEAP_OWN, .process_id = h->ranges[first].process_id, .is_forked = h->ranges[first].is_forked};
@@ -395,7 +392,7 @@ static int is_glibc(const struct heap *h, size_t first, size_t count)
 }
 
 static void walk_all(struct heap *h, const uint64_t *limits, size_t limit_count, const struct blocks *blocks,
-                     sqlite3_stmt *site_line)
+                     const struct site_lines *site_line)
 {
     size_t known = h->range_count;
     struct spill spill = {0};
@@ -497,7 +494,7 @@ static int name_lines(struct heap *h, sqlite3 *db, struct error *err)
 }
 
 void heap_walk_process(struct heap *h, size_t first, size_t count, const uint64_t *limits, const struct blocks *blocks,
-                       sqlite3_stmt *site_line)
+                       const struct site_lines *site_line)
 {
     struct spill spill = {0};
     for (size_t i = first; i < first + count; i++)
@@ -517,7 +514,7 @@ int heap_name_lines(struct heap *h, sqlite3 *db, struct error *err)
 int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks, const struct inherited *inherited,
               int64_t process_id, struct heap *heap, struct error *err)
 {
-    sqlite3_stmt *site_line = NULL;
+    struct site_lines site_line = {0};
     uint64_t *limits = NULL;
     int64_t page = db_meta_int(db, "page_bytes", 4096);
     *heap = (struct heap){.page = page >= 512 && page <= 1 << 30 ? (uint32_t)page : 4096};
@@ -526,14 +523,14 @@ int heap_load(sqlite3 *db, const struct instant *at, const struct blocks *blocks
     if (rc == 0)
         rc = load_segments(heap, db, at, process_id, err);
     if (rc == 0)
-        rc = db_prepare(db, "SELECT line_id FROM site_line WHERE site_id = ?", &site_line, err);
+        rc = site_lines_open(db, &site_line, err);
     if (rc == 0) {
-        walk_all(heap, limits, limit_count, blocks, site_line);
+        walk_all(heap, limits, limit_count, blocks, &site_line);
         rc = heap_name_lines(heap, db, err);
     }
     if (rc == 0)
-        rc = heap_load_forked(heap, db, at, process_id, blocks, inherited, site_line, err);
-    sqlite3_finalize(site_line);
+        rc = heap_load_forked(heap, db, at, process_id, blocks, inherited, &site_line, err);
+    site_lines_close(&site_line);
     free(limits);
     return rc;
 }

@@ -45,7 +45,7 @@ static void count_own(struct heap *h, size_t first, size_t count, const uint64_t
 
 /* The pages are summed up and not kept: of many children they would be too many. */
 static void measure(struct heap *h, size_t first, size_t count, const uint64_t *limit, const struct blocks *blocks,
-                    const struct inherited *inherited, sqlite3_stmt *site_line)
+                    const struct inherited *inherited, const struct site_lines *site_line)
 {
     struct blocks all = {0};
     for (size_t i = first; i < first + count; i++)
@@ -70,7 +70,7 @@ static void drop_empty(struct heap *h)
 }
 
 int heap_load_forked(struct heap *h, sqlite3 *db, const struct instant *at, int64_t process_id,
-                     const struct blocks *blocks, const struct inherited *inherited, sqlite3_stmt *site_line,
+                     const struct blocks *blocks, const struct inherited *inherited, const struct site_lines *site_line,
                      struct error *err)
 {
     struct heap *f = h->forked = xcalloc(1, sizeof *f);

@@ -15,16 +15,26 @@ static int is_packed(sqlite3 *db)
                   0) == 1;
 }
 
+static int packed_fail(sqlite3 *db, long rc, struct error *err)
+{
+    return error_set(err, EIO, "%s: %s", sqlite3_db_filename(db, "main"), packed_error(rc));
+}
+
 static int open_packed(struct site_rows *rows, const enum packed_column *columns, int count, struct error *err)
 {
     packed_hold(rows->packed);
     long rc = packed_count(rows->packed, PACKED_TABLE_site);
     rows->count = rc > 0 ? (uint32_t)rc : 0;
+    if (rows->is_of_line && rc >= 0) {
+        int read = packed_read(rows->packed, PACKED_site_line_id, &rows->line);
+        rc = read ? read : rc;
+        rows->count = rows->line_id > 0 ? rows->count : 0; /* 0 stands for none there */
+    }
     for (int i = 0; i < count && rc >= 0; i++) {
         int read = packed_read(rows->packed, columns[i], &rows->values[i]);
         rc = read ? read : rc;
     }
-    return rc >= 0 ? 0 : error_set(err, EIO, "%s: %s", sqlite3_db_filename(rows->db, "main"), packed_error(rc));
+    return rc >= 0 ? 0 : packed_fail(rows->db, rc, err);
 }
 
 static void kind_number(struct buf *sql)
@@ -35,7 +45,9 @@ static void kind_number(struct buf *sql)
     buf_printf(sql, " ELSE %d END", KIND_COUNT);
 }
 
-static int open_plain(struct site_rows *rows, const enum packed_column *columns, int count, struct error *err)
+/* schema: "main." for what no lens stands before, or "" */
+static int open_plain(struct site_rows *rows, const char *schema, const enum packed_column *columns, int count,
+                      struct error *err)
 {
     struct buf sql = BUF(1 << 14);
     int has_line = 0;
@@ -47,7 +59,12 @@ static int open_plain(struct site_rows *rows, const enum packed_column *columns,
         else
             buf_printf(&sql, ", %s", packed_column_name(columns[i]));
     }
-    buf_printf(&sql, " FROM site%s ORDER BY site_id", has_line ? " LEFT JOIN site_line USING(site_id)" : "");
+    if (rows->is_of_line)
+        buf_printf(&sql, " FROM %ssite_line JOIN %ssite USING(site_id) WHERE line_id = %lld", schema, schema,
+                   (long long)rows->line_id);
+    else
+        buf_printf(&sql, " FROM site%s", has_line ? " LEFT JOIN site_line USING(site_id)" : "");
+    buf_puts(&sql, " ORDER BY site_id");
     int rc = db_prepare(rows->db, buf_text(&sql), &rows->s, err);
     buf_free(&sql);
     return rc;
@@ -58,7 +75,17 @@ int site_rows_open(sqlite3 *db, const enum packed_column *columns, int count, st
     if (count > SITE_ROWS_COLUMNS)
         bug("%d columns of sites", count);
     *rows = (struct site_rows){.db = db, .packed = is_packed(db) ? packed_shared(db) : NULL};
-    return rows->packed ? open_packed(rows, columns, count, err) : open_plain(rows, columns, count, err);
+    return rows->packed ? open_packed(rows, columns, count, err) : open_plain(rows, "", columns, count, err);
+}
+
+int site_rows_open_line(sqlite3 *db, int64_t line_id, int is_recorded, const enum packed_column *columns, int count,
+                        struct site_rows *rows, struct error *err)
+{
+    int from_columns = is_recorded ? packed_has(db, PACKED_TABLE_site) : is_packed(db);
+    *rows = (struct site_rows){
+        .db = db, .is_of_line = 1, .line_id = line_id, .packed = from_columns ? packed_shared(db) : NULL};
+    return rows->packed ? open_packed(rows, columns, count, err)
+                        : open_plain(rows, is_recorded ? "main." : "", columns, count, err);
 }
 
 void site_rows_close(struct site_rows *rows)
@@ -73,13 +100,50 @@ void site_rows_close(struct site_rows *rows)
 int site_rows_next(struct site_rows *rows, struct error *err)
 {
     if (rows->packed) {
-        if ((uint32_t)rows->site_id == rows->count)
-            return 0;
-        rows->site_id++;
+        do {
+            if ((uint32_t)rows->site_id == rows->count)
+                return 0;
+            rows->site_id++;
+        } while (rows->line && (int64_t)packed_at(rows->line, (uint32_t)rows->site_id) != rows->line_id);
         return 1;
     }
     int step = sqlite3_step(rows->s);
     if (step == SQLITE_ROW)
         rows->site_id = sqlite3_column_int64(rows->s, 0);
     return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : db_error(rows->db, err);
+}
+
+int site_lines_open(sqlite3 *db, struct site_lines *lines, struct error *err)
+{
+    *lines = (struct site_lines){.packed = is_packed(db) ? packed_shared(db) : NULL};
+    if (!lines->packed)
+        return db_prepare(db, "SELECT line_id FROM site_line WHERE site_id = ?", &lines->s, err);
+    packed_hold(lines->packed);
+    long rc = packed_count(lines->packed, PACKED_TABLE_site);
+    lines->count = rc > 0 ? rc : 0;
+    if (rc >= 0)
+        rc = packed_read(lines->packed, PACKED_site_line_id, &lines->values);
+    return rc >= 0 ? 0 : packed_fail(db, rc, err);
+}
+
+void site_lines_close(struct site_lines *lines)
+{
+    sqlite3_finalize(lines->s);
+    if (lines->packed)
+        packed_let(lines->packed);
+    *lines = (struct site_lines){0};
+}
+
+int64_t site_lines_of(const struct site_lines *lines, int64_t site_id, int64_t other)
+{
+    int64_t line_id = 0;
+    if (lines->packed)
+        line_id = site_id > 0 && site_id <= lines->count ? (int64_t)packed_at(lines->values, (uint32_t)site_id) : 0;
+    else {
+        sqlite3_bind_int64(lines->s, 1, site_id);
+        if (sqlite3_step(lines->s) == SQLITE_ROW)
+            other = sqlite3_column_int64(lines->s, 0);
+        sqlite3_reset(lines->s);
+    }
+    return line_id ? line_id : other;
 }

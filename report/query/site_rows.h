@@ -17,6 +17,9 @@ struct site_rows {
     int64_t site_id; /* of the current one */
     sqlite3 *db;
     struct packed *packed; /* NULL: plain rows, from s */
+    int is_of_line;        /* those of line_id alone */
+    int64_t line_id;
+    const struct packed_values *line; /* the packed ones' lines, if so */
     const struct packed_values *values[SITE_ROWS_COLUMNS];
     uint32_t count; /* of packed ones */
     sqlite3_stmt *s;
@@ -26,6 +29,9 @@ struct site_rows {
  * Returns 0 or -errno with err; close in both cases. */
 int site_rows_open(sqlite3 *db, const enum packed_column *columns, int count, struct site_rows *rows,
                    struct error *err);
+/* The same, of a line's sites alone; is_recorded: as they were recorded, whatever lenses show. */
+int site_rows_open_line(sqlite3 *db, int64_t line_id, int is_recorded, const enum packed_column *columns, int count,
+                        struct site_rows *rows, struct error *err);
 void site_rows_close(struct site_rows *rows);
 /* The next one: 1; 0: there is none left; -errno with err. */
 int site_rows_next(struct site_rows *rows, struct error *err);
@@ -37,5 +43,18 @@ static inline int64_t site_rows_value(const struct site_rows *rows, int place)
     return rows->packed ? (int64_t)packed_at(rows->values[place], (uint32_t)rows->site_id)
                         : sqlite3_column_int64(rows->s, place + 1);
 }
+
+struct site_lines {        /* the lines of sites, asked for in any order */
+    struct packed *packed; /* NULL: from s */
+    const struct packed_values *values;
+    int64_t count;
+    sqlite3_stmt *s;
+};
+
+/* What lenses put before the tables counts. Returns 0 or -errno with err; close in both cases. */
+int site_lines_open(sqlite3 *db, struct site_lines *lines, struct error *err);
+void site_lines_close(struct site_lines *lines);
+/* The line_id of a site, or the other value where it has none. */
+int64_t site_lines_of(const struct site_lines *lines, int64_t site_id, int64_t other);
 
 #endif

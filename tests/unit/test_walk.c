@@ -258,6 +258,45 @@ static void compare_sites(sqlite3 *db, int is_packed)
     site_rows_close(&rows);
 }
 
+/* How many sites a line has; each is one of its own (line_id: the rest by 9), with its own values. */
+static int sites_of_line(sqlite3 *db, int64_t line_id, int is_recorded)
+{
+    struct error err;
+    struct site_rows rows;
+    int count = 0;
+    int64_t last = 0;
+    assert_int_equal(site_rows_open_line(db, line_id, is_recorded, columns, COLUMNS, &rows, &err), 0);
+    for (; site_rows_next(&rows, &err) == 1; count++) {
+        assert_int_equal(rows.site_id % 9, line_id);
+        assert_true(rows.site_id > last);
+        last = rows.site_id;
+        for (size_t i = 0; i < COLUMNS; i++)
+            assert_int_equal(site_rows_value(&rows, (int)i), value_of(columns[i], (uint64_t)last));
+    }
+    site_rows_close(&rows);
+    return count;
+}
+
+static void compare_lines(sqlite3 *db, int64_t line_of_13)
+{
+    struct error err;
+    struct site_lines lines;
+    assert_int_equal(sites_of_line(db, 4, 0), 7777 + (line_of_13 == 4));
+    assert_int_equal(sites_of_line(db, 4, 1), 7778);
+    assert_int_equal(sites_of_line(db, 8, 0), 7777);
+    assert_int_equal(sites_of_line(db, 0, 0), 0);
+    assert_int_equal(sites_of_line(db, 0, 1), 0);
+    assert_int_equal(sites_of_line(db, -1, 0), 0);
+    assert_int_equal(site_lines_open(db, &lines, &err), 0);
+    assert_int_equal(site_lines_of(&lines, 13, -7), line_of_13);
+    assert_int_equal(site_lines_of(&lines, SITES, -7), SITES % 9);
+    assert_int_equal(site_lines_of(&lines, 18, -7), -7);
+    assert_int_equal(site_lines_of(&lines, 0, -7), -7);
+    assert_int_equal(site_lines_of(&lines, SITES + 1, -7), -7);
+    assert_int_equal(site_lines_of(&lines, -1, -7), -7);
+    site_lines_close(&lines);
+}
+
 static void test_sites(void **state)
 {
     (void)state;
@@ -268,6 +307,7 @@ static void test_sites(void **state)
     assert_int_equal(packed_views(db, &err), 0);
     assert_non_null(packed_shared(db));
     compare_sites(db, 1);
+    compare_lines(db, 4);
     /* the sites of one line: every ninth of 70,000, and none of line 0 and of what is no line */
     assert_int_equal(db_int(db, "SELECT count(*) FROM site_line WHERE line_id = 4", 0), 7778);
     assert_int_equal(db_int(db, "SELECT sum(site_id % 9) FROM site_line WHERE line_id = 4", 0), 7778 * 4);
@@ -281,6 +321,9 @@ static void test_sites(void **state)
                 "DROP TABLE temp.site; DROP TABLE temp.site_line; CREATE TEMP VIEW site AS SELECT * FROM own;"
                 "CREATE TEMP VIEW site_line AS SELECT * FROM own_line");
     compare_sites(db, 0);
+    compare_lines(db, 4);
+    scratch_sql(db, "DELETE FROM own_line WHERE site_id = 13");
+    compare_lines(db, -7);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 

@@ -5,9 +5,9 @@
 # Builds BASE below $BUILD/bench/gate and records each program twice under it and once under the tree, with a fixed
 # layout of addresses and Python's hashes. Each build then reads its own recordings: totals, the accounts by line and by
 # function, the own peaks of lines, the stacks with the statistics of their sites, and the events in their order. A part
-# in which the two recordings of BASE differ (threads) says nothing, and that is printed. A program that hashes addresses
-# (cc1) does something else where one build maps more in it than the other. Fails, exit 1, where a part of the tree's is
-# another one than BASE's; what differs is kept beside the builds, PROGRAM.PART.diff.
+# in which the two recordings of BASE differ (threads) says nothing, and that is printed. A program that hashes
+# addresses (cc1) does something else where one build maps more in it than the other. Fails, exit 1, where a part of
+# the tree's is another one than BASE's; what differs is kept beside the builds, PROGRAM.PART.diff.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=$(realpath "${BUILD:-$root/build}")

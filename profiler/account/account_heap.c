@@ -11,6 +11,8 @@
 #define CHUNK_HEADER 16u
 #define NEXT_SIZE    8u                   /* behind a chunk */
 #define ARENA_BYTES  (UINT64_C(64) << 20) /* at most, of a heap of an arena but the main one; and how it is aligned */
+#define BLOCK_OVER   32u                  /* at most, of a small one: its header, and what its size is rounded up to */
+#define LARGE_OVER   16u                  /* a part: of one with a mapping of its own, the same */
 #define MAIN_BYTES   (UINT64_C(1) << 40)  /* the main arena is never as large, and no mapping is as near */
 
 /* A heap is asked for the first time after its first blocks: at least what was active was reserved then. Of sites that
@@ -91,7 +93,7 @@ void account_large_block(struct account *a, struct device_account *d, struct kin
 static uint64_t heap_now(struct process_device *pd, const struct event *e, uint64_t size)
 {
     int64_t mapped = (int64_t)e->address, expected = (int64_t)pd->mapped_bytes + pd->mapped_change;
-    if (e->stack_id == HEAP_ASKED) {
+    if (e->stack_id) {
         pd->mapped_before = mapped > expected ? (uint64_t)(mapped - expected) : 0;
         pd->mapped_bytes = e->address;
         pd->mapped_change = 0;
@@ -102,6 +104,27 @@ static uint64_t heap_now(struct process_device *pd, const struct event *e, uint6
     return size - e->address + (uint64_t)(expected > least ? expected : least);
 }
 
+static uint64_t active_bytes(const struct device_account *d)
+{
+    const struct kind_account *maps = d->kinds[KIND_map];
+    return d->level.active_bytes - (maps ? maps->level.active_bytes : 0);
+}
+
+/* What glibc says is in use, and no block is: of libraries whose calls go past us, of before, or left out. Two answers
+ * in a row must say so, as other threads go on while one is asked for. All processes' blocks may be this one's: it is
+ * no more than there is. */
+static void see_unseen(struct account *a, const struct event *e, struct process_device *pd)
+{
+    const struct device_account *d = account_device(a, 0);
+    uint64_t active = active_bytes(d), before = pd->unseen_bytes;
+    uint64_t used = (uint64_t)(e->stack_id - HEAP_ASKED) * HEAP_USED_UNIT + e->address;
+    uint64_t known = active + active / LARGE_OVER + d->level.active_count * BLOCK_OVER;
+    pd->unseen_bytes = used > known ? used - known : 0;
+    uint64_t least = before < pd->unseen_bytes ? before : pd->unseen_bytes;
+    if (least > a->counts.unseen_bytes)
+        a->counts.unseen_bytes = least;
+}
+
 void account_reserved_sample(struct account *a, const struct event *e)
 {
     struct device_account *d = account_device(a, e->device);
@@ -109,6 +132,8 @@ void account_reserved_sample(struct account *a, const struct event *e)
     struct process_device *pd = account_process_device(a, e->process_id, e->device);
     int is_heap = e->device == 0 && e->kind == KIND_heap;
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
+    if (is_heap && e->stack_id && !(e->inherited & EVENT_OF_CHILD) && !account_process(a, e->process_id)->has_moved)
+        see_unseen(a, e, pd);
     if (is_heap && e->address <= size)
         size = heap_now(pd, e, size);
     if (is_heap && e->inherited & EVENT_OF_CHILD)

@@ -15,8 +15,8 @@ enum event_op {
     EVENT_SEGMENT_FREE,   /* ... or gave an address range of it back: address and size */
     EVENT_OOM,            /* size: asked for; address: errno */
     EVENT_RESERVED,       /* a sample: size: reserved bytes of the process's allocator on that device; of glibc's heap:
-                             address: those of them that blocks with a mapping of their own have, stack_id: HEAP_ASKED
-                             where that was asked now, else it is glibc's last answer */
+                             address: those of them that blocks with a mapping of their own have, stack_id: heap_asked
+                             where that was asked now; 0: it is glibc's last answer */
     EVENT_RSS,            /* a sample: size: RSS of the process */
     EVENT_FREE_REQUESTED, /* a block's free waits for a stream: no longer allocated, active until its EVENT_FREE */
     EVENT_TO_SEGMENT,     /* the live block of that kind at address (host: also one that holds the address) turns out to
@@ -35,13 +35,21 @@ enum event_op {
     EVENT_TOUCH_END,   /* a block that was touched is gone. stack_id: TOUCH_MOVED: it is a segment, and was no block */
 };
 
-enum { HEAP_ASKED = 1 }; /* stack_id of EVENT_RESERVED */
-enum {                   /* ... of EVENT_TOUCH and EVENT_TOUCH_END */
+enum { HEAP_ASKED = 1, HEAP_USED_UNIT = 4096 }; /* stack_id of EVENT_RESERVED: see heap_asked */
+enum {                                          /* ... of EVENT_TOUCH and EVENT_TOUCH_END */
        TOUCH_WRITE = 1,
        TOUCH_READ,
        TOUCH_UPLOAD, /* a TOUCH_WRITE of at least half the block, from the host to its begin; EVENT_UPLOAD is next */
        TOUCH_MOVED,
 };
+
+/* stack_id of an EVENT_RESERVED of glibc's heap that was asked: HEAP_ASKED, and the pages of its arenas that glibc says
+ * are in use. */
+static inline uint32_t heap_asked(uint64_t used_bytes)
+{
+    uint64_t pages = used_bytes / HEAP_USED_UNIT;
+    return HEAP_ASKED + (uint32_t)(pages < UINT32_MAX ? pages : UINT32_MAX - 1);
+}
 
 /* Those of blocks, and of parts of them, or their beginning: whose stack_id says who did it where that was asked for.
  */

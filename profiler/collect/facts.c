@@ -142,7 +142,8 @@ struct loss {
     const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
-#define LOSSES 15
+#define LOSSES       16
+#define UNSEEN_LEAST (1u << 20) /* less is what each thread keeps for itself */
 
 /* replaced: the caller's, of losses for as long as they are used. */
 static void list_losses(const struct facts *f, struct loss losses[LOSSES], char replaced[80])
@@ -175,6 +176,9 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
          0, NULL},
         {"unseen_free", "frees of blocks that the recording left out", f->counts.unseen_frees,
          "free of a block that a pause of the recording left out", 0, NULL},
+        {"unseen_heap_bytes", "bytes that glibc's heap had in use, as it says, beside all blocks that are recorded",
+         f->counts.unseen_bytes >= UNSEEN_LEAST ? f->counts.unseen_bytes : 0,
+         "byte that glibc's heap had in use beside all blocks that are recorded", 0, NULL},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
          f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,
          little_is((int64_t)f->counts.replaced_bytes, f->host_peak_bytes) ? NULL : replaced},

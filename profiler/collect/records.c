@@ -123,7 +123,7 @@ static void address_limit(struct drain *d, const struct ring *r, uint64_t limit,
 static void heap_sample(struct drain *d, const struct ring *r, uint64_t word1)
 {
     sample(d, r, EVENT_RESERVED, record_word(r, 2) + record_word(r, 3), record_word(r, 3), 0,
-           WIRE_A(word1) ? HEAP_ASKED : 0);
+           WIRE_A(word1) ? heap_asked(WIRE_A(word1) - 1) : 0);
 }
 
 static void heap_range(struct drain *d, const struct ring *r, uint64_t word1)

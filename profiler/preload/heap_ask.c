@@ -44,6 +44,7 @@ static __attribute__((noinline, force_align_arg_pointer)) void ask(void)
     struct mallinfo2 info = real.mallinfo2();
     asker.answer.arena_bytes = info.arena;
     asker.answer.mapped_bytes = info.hblkhd;
+    asker.answer.used_bytes = info.uordblks;
     asker.answer.end = clock_now();
     asker.answer.cost_ns = own_time_ns() - begin_ns;
     asker.has_answer = 1;

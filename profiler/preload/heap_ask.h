@@ -12,6 +12,8 @@ struct heap_answer {
     uint64_t end;     /* stamp */
     uint64_t cost_ns; /* of processor time */
     uint64_t arena_bytes, mapped_bytes;
+    uint64_t
+        used_bytes; /* of the arenas, in use as glibc says: with headers, and with what threads keep for themselves */
 };
 
 /* 1: answered, maybe to a question that nobody could wait for then. 0: no answer within `patience` stamps; it comes

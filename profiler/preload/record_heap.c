@@ -76,7 +76,7 @@ static void sample(struct thread *t, int may_ask)
     if (!is_possible(t) || process.heap_locks_unsure)
         return;
     uint64_t now = clock_now(), cost = walk_cost(t, now);
-    int is_walked = 0;
+    uint64_t used = 0; /* + 1; 0: glibc was not asked now */
     if (may_ask && (!w->end || now - w->end >= 50 * cost)) {
         struct heap_answer answer;
         if (heap_ask(&answer, 5 * interval + 2 * cost)) {
@@ -87,7 +87,8 @@ static void sample(struct thread *t, int may_ask)
             w->cost = answer.cost_ns * (interval / 1000) / (INTERVAL_NS / 1000);
             w->thread = t;
             w->head = t->head;
-            is_walked = answer.end >= now; /* else an answer that came too late for the sample before */
+            if (answer.end >= now) /* else it came too late for the sample before */
+                used = answer.used_bytes < WIRE_A_MASK ? answer.used_bytes + 1 : WIRE_A_MASK;
         }
     }
     w->sampled = now;
@@ -95,7 +96,7 @@ static void sample(struct thread *t, int may_ask)
     if (w->end) {
         uint64_t top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
         uint64_t arena_bytes = top < w->top && w->top - top > w->arena_bytes ? 0 : w->arena_bytes + (top - w->top);
-        uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, (uint64_t)is_walked), arena_bytes, w->mapped_bytes};
+        uint64_t words[] = {WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, used), arena_bytes, w->mapped_bytes};
         record_words(t, words, 4);
         COUNT(heap_sample, 1);
     }

@@ -310,7 +310,7 @@ static int is_among(const uint32_t *lines, uint32_t count, uint32_t line)
 void find_growth(struct rules *r)
 {
     rule_growth(r);
-    if (!r->growth)
+    if (!r->growth || rule_replaces_unseen(r))
         return;
     uint32_t grower_count, count = 0, *shown = shown_lines(r);
     struct grower *growers = list_growers(r, &grower_count);

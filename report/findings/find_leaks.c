@@ -191,7 +191,7 @@ static struct finding *find_even(struct rules *r, int64_t peak_bytes)
     int64_t all, count;
     const struct rule_line *line = rule_top_line(r, LINE_END_EVEN_BYTES, &all);
     rule_top_line(r, LINE_END_EVEN_COUNT, &count);
-    if (!line || all < EVEN_BYTES)
+    if (!line || all < EVEN_BYTES || rule_replaces_unseen(r))
         return NULL;
     struct finding *f = rule_finding(r, r->device->name);
     f->bytes = all;

@@ -2,13 +2,13 @@
 #include "rules.h"
 
 /* Segments that a few blocks of one line keep: at their device's peak of reserved bytes, where others had left them
- * before; else when they ended. ?1: the end of the run. */
+ * before; else when they ended. ?1: the end of the run;
+ * ?3: of the host's heap blocks are missing. */
 static const char sql[] =
     /* the largest segments, each at up to two instants */
     "WITH g AS MATERIALIZED (SELECT s.*, t.peak_reserved_ns AS peak_ns, coalesce(s.free_ns, ?1) AS end_ns FROM segment "
     "s JOIN total t ON t.device_id = s.device_id AND t.kind = 'all' WHERE s.size_bytes >= 1048576 AND NOT (s.kind = "
-    "'heap' AND EXISTS (SELECT 1 FROM mark WHERE domain = 'pause')) ORDER BY " /* as rule_has_unseen */
-    "s.size_bytes DESC LIMIT 200), "
+    "'heap' AND ?3) ORDER BY s.size_bytes DESC LIMIT 200), "
     "i AS (SELECT *, end_ns - 1 AS at_ns, 0 AS is_peak FROM g UNION ALL SELECT *, peak_ns, 1 FROM g WHERE alloc_ns <= "
     "peak_ns AND end_ns > peak_ns), "
     /* what lived in them then */
@@ -62,6 +62,7 @@ void find_pins(struct rules *r)
     if (s) {
         sqlite3_bind_int64(s, 1, r->duration_ns);
         sqlite3_bind_int64(s, 2, r->most);
+        sqlite3_bind_int64(s, 3, rule_has_unseen(r));
     }
     while (s && sqlite3_step(s) == SQLITE_ROW)
         say(r, s);

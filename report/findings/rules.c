@@ -6,6 +6,7 @@
 #include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/estimate.h"
+#include "../query/unseen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +39,10 @@ struct rule {
     void (*find)(struct rules *r);
 };
 
-#define MOST_TOLD    3
-#define MOST_ADVISED 1000
-#define LITTLE_SHARE 8 /* of what the largest finding is about */
+#define MOST_TOLD      3
+#define MOST_ADVISED   1000
+#define LITTLE_SHARE   8 /* of what the largest finding is about */
+#define REPLACED_SHARE 8 /* of the blocks that are live at the end */
 
 static const struct rule rules[] = {
 #define FINDING(name, title, severity, of, needs, where)                                                               \
@@ -84,7 +86,13 @@ int64_t rule_amount(sqlite3_stmt *s, int column)
 
 int rule_has_unseen(struct rules *r)
 {
-    return rule_query_amount(r, "SELECT EXISTS (SELECT 1 FROM mark WHERE domain = 'pause')", NULL, 0, 0) != 0;
+    return unseen_blocks(r->db, NULL);
+}
+
+int rule_replaces_unseen(struct rules *r)
+{
+    return r->device->device_id == 0 && rule_has_unseen(r) &&
+           unseen_frees(r->db) >= r->device->end_count / REPLACED_SHARE;
 }
 
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown)

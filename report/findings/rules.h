@@ -148,9 +148,11 @@ int64_t rule_amount(sqlite3_stmt *s, int column);
 /* The one that a query with these values bound gives; unknown: it gives none. */
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown);
 int rule_percent(int64_t part, int64_t whole);
-/* Whether the heap has blocks that nobody saw, as they were born in a pause: then what it holds beside the others is
- * not known to be free. */
+/* Whether the heap has blocks that nobody saw (unseen.h): then what it holds beside the others is not known to be free.
+ */
 int rule_has_unseen(struct rules *r);
+/* ... and so many of them were freed that what grew on the device may have come in their place. */
+int rule_replaces_unseen(struct rules *r);
 
 /* A finding of the rule on a device, with the row's severity. Until the next one of them. */
 struct finding *rule_finding(struct rules *r, const char *device);

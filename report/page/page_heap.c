@@ -5,6 +5,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../query/short_name.h"
+#include "../query/unseen.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -138,6 +139,32 @@ static void write_line(struct buf *b, unsigned i, const struct heap_line *line)
     buf_puts(b, "</td></tr>\n");
 }
 
+static void write_other(struct buf *b, unsigned kind, const char *live, uint64_t pinned_bytes, const char *held,
+                        const char *name)
+{
+    char t[UNITS_TEXT];
+    buf_printf(b, "<tr><td><span class=\"heap-key %s\"></span></td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+               cell_class[kind], live, units_bytes(t, (int64_t)pinned_bytes), held, name);
+}
+
+/* What the first lines lack of the sums: pages of several, and the other lines. */
+static void write_others(struct buf *b, const struct heap *h)
+{
+    uint64_t live = 0, pinned = 0, held = 0;
+    char t[3][UNITS_TEXT], name[64];
+    if (h->shared_bytes)
+        write_other(b, CELL_SHARED, "", h->shared_bytes, "", "(shared by several lines)");
+    for (uint32_t i = COLOURS; i < h->line_count; i++) {
+        live += h->lines[i].live_bytes;
+        pinned += h->lines[i].pinned_bytes;
+        held += h->lines[i].held_bytes;
+    }
+    if (h->line_count <= COLOURS)
+        return;
+    snprintf(name, sizeof name, "(%s other lines)", units_count(t[0], (int64_t)h->line_count - COLOURS));
+    write_other(b, CELL_OTHER, units_bytes(t[1], (int64_t)live), pinned, units_bytes(t[2], (int64_t)held), name);
+}
+
 static int by_size(const void *x, const void *y)
 {
     const struct strip *a = x, *b = y;
@@ -212,7 +239,7 @@ int page_write_heap(struct page *page, FILE *out)
 {
     const struct heap_end *end = &page->heap_end;
     const struct heap *h = &end->heap;
-    struct buf b = BUF(4u << 20), when = BUF(1 << 16);
+    struct buf b = BUF(4u << 20), when = BUF(1 << 16), unseen = BUF(1 << 12);
     char t[UNITS_TEXT];
     if (!end->is_there)
         return 0;
@@ -230,14 +257,20 @@ int page_write_heap(struct page *page, FILE *out)
                    units_bytes(t, (int64_t)end->trim_bytes));
     buf_puts(&b, "<span class=\"heap-key lt\"></span> free at the top, <span class=\"heap-key ls\"></span> of several "
                  "lines. ");
-    buf_puts(&b, end->is_segments ? "The segments of a process stand side by side.</p>\n"
-                                  : "The end of each heap was sampled.</p>\n");
+    buf_puts(&b,
+             end->is_segments ? "The segments of a process stand side by side." : "The end of each heap was sampled.");
+    unseen_say(page->db, &unseen);
+    buf_puts(&b, unseen.length ? " " : "");
+    buf_html(&b, buf_text(&unseen));
+    buf_free(&unseen);
+    buf_puts(&b, "</p>\n");
     write_strips(page, &b);
     buf_puts(&b, "<div class=\"table-wrap\"><table "
                  "class=\"plain\"><thead><tr><th></th><th>Live</th><th>Pins</th><th>Holds below the top</th>"
                  "<th>Line</th></tr></thead><tbody>\n");
     for (unsigned i = 0; i < h->line_count && i < COLOURS; i++)
         write_line(&b, i, &h->lines[i]);
+    write_others(&b, h);
     buf_puts(&b, "</tbody></table></div>\n</section>\n");
     fwrite(b.data, 1, b.length, out);
     buf_free(&b);

@@ -2,6 +2,7 @@
 
 #include "../print/listing.h"
 #include "../query/process_label.h"
+#include "../query/unseen.h"
 
 #include <stdlib.h>
 
@@ -222,6 +223,15 @@ int heap_list_lines(const struct heap *heap, int64_t top, const struct report_ou
     int has_rows = is_people ? listing_print_under(l, title, count) : listing_rows(l) > 0;
     listing_close(l);
     return has_rows;
+}
+
+void heap_say_unseen(sqlite3 *db, const struct report_out *out)
+{
+    struct buf text = BUF(1 << 12);
+    unseen_say(db, &text);
+    if (text.length)
+        table_prose(out, TABLE_DIM, buf_text(&text));
+    buf_free(&text);
 }
 
 void heap_list_forked_lines(const struct heap *heap, int64_t top, const struct report_out *out, const char *cwd)

@@ -17,5 +17,7 @@ int heap_list_lines(const struct heap *heap, int64_t top, const struct report_ou
                     const char *title, const char *cwd);
 /* People: the same of forked children, whose rows others have behind those of heap_list_lines. */
 void heap_list_forked_lines(const struct heap *heap, int64_t top, const struct report_out *out, const char *cwd);
+/* That blocks are missing, to which pages may belong that are free in these tables; nothing if none are. */
+void heap_say_unseen(sqlite3 *db, const struct report_out *out);
 
 #endif

@@ -505,6 +505,8 @@ static void show(const struct fragments *f)
     if (is_people && (o->at == REPORT_AT_ALL || o->at == REPORT_AT_END))
         heap_returned_say(f->db, &f->heap, f->out);
     int64_t top = o->top < 0 && is_people ? DEFAULT_TOP : o->top;
+    if (is_people && (f->heap.range_count || f->heap.forked))
+        heap_say_unseen(f->db, f->out);
     if (o->heaps == REPORT_HEAPS_BY_LINE || (is_people && o->heaps == REPORT_HEAPS_BESIDE))
         heap_list_lines(&f->heap, top, f->out, NULL, "What keeps the host's heaps from shrinking, by line", f->cwd);
     if (is_people && o->heaps != REPORT_HEAPS_EACH)

@@ -516,6 +516,8 @@ static void list_held(const struct summary *s, struct record *document)
     heap_end_when(&s->heap_end, &title);
     heap_list_lines(&s->heap_end.heap, s->out->format == REPORT_TEXT ? HELD_TOP : 0, s->out, document, buf_text(&title),
                     s->cwd);
+    if (s->out->format == REPORT_TEXT)
+        heap_say_unseen(s->db, s->out);
     buf_free(&title);
 }
 

@@ -120,6 +120,35 @@ static void test_large_blocks_of_an_arena(void **state)
     account_run_close(&r);
 }
 
+/* What two answers of glibc in a row say is in use beside all blocks: less what these may take, 32 bytes and a 16th. A
+ * map is none of its blocks. */
+static void test_in_use_beside_all_blocks(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct account_counts counts;
+    const uint64_t known = PAGES(160) + PAGES(10) + 32;
+    const struct step steps[] = {
+        {{.op = EVENT_ALLOC, .address = 0x5500000010, .size_bytes = PAGES(160)}, 0},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(900), .stack_id = heap_asked(PAGES(800))}, PAGES(900)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(900)}, PAGES(900)}, /* not asked */
+        {{.op = EVENT_RESERVED,
+          .size_bytes = PAGES(900),
+          .address = PAGES(100),
+          .stack_id = heap_asked(PAGES(300) + 4095)},
+         PAGES(900)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(900), .stack_id = heap_asked(PAGES(160))}, PAGES(900)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(900), .stack_id = heap_asked(PAGES(700))}, PAGES(900)},
+        {{.op = EVENT_RESERVED, .size_bytes = PAGES(900), .stack_id = heap_asked(0)}, PAGES(900)},
+    };
+    account_run_open(&r, &(struct account_options){0});
+    take_steps(&r, steps, sizeof steps / sizeof *steps);
+    account_counts(r.account, &counts);
+    assert_int_equal(counts.unseen_bytes, PAGES(400) - known);
+    account_finish(r.account, 1000);
+    account_run_close(&r);
+}
+
 static void test_segments_and_reserved(void **state)
 {
     (void)state;
@@ -318,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_reserved_before_the_first_sample),
         cmocka_unit_test(test_mapped_since_glibc_was_asked),
         cmocka_unit_test(test_large_blocks_of_an_arena),
+        cmocka_unit_test(test_in_use_beside_all_blocks),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_segment_rows),
         cmocka_unit_test(test_to_segment),

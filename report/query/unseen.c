@@ -1,0 +1,58 @@
+#include "unseen.h"
+
+#include "../../common/db.h"
+#include "../../common/units.h"
+#include "estimate.h"
+
+/* What glibc counts as in use though it was freed: each thread keeps blocks for itself. */
+#define KEPT_LEAST  (1 << 20)
+#define KEPT_THREAD (256 << 10)
+#define KEPT_MOST   (16 << 20)
+
+/* By glibc's own figures. */
+static int64_t heap_beside(sqlite3 *db)
+{
+    int64_t bytes = db_int(db, "SELECT max(value) FROM counter WHERE name = 'unseen_heap_bytes'", 0);
+    int64_t threads = db_int(db, "SELECT min(count(*), 1000) FROM thread", 0);
+    int64_t kept = KEPT_LEAST + threads * KEPT_THREAD;
+    return bytes >= (kept < KEPT_MOST ? kept : KEPT_MOST) ? bytes : 0;
+}
+
+int unseen_blocks(sqlite3 *db, struct buf *which)
+{
+    struct buf own = BUF(1 << 12);
+    struct buf *text = which ? which : &own;
+    const size_t before = text->length;
+    const int64_t least_bytes = db_meta_int(db, "least_bytes", 0), beside = heap_beside(db);
+    char bytes[UNITS_TEXT];
+    if (db_meta_int(db, "attached", 0))
+        buf_puts(text, "blocks from before memprof attached");
+    else if (db_int(db, "SELECT EXISTS (SELECT 1 FROM mark WHERE domain = 'pause')", 0))
+        buf_puts(text, "blocks of a pause of the recording");
+    else if (estimate_mean_bytes(db))
+        buf_puts(text, "blocks that were not sampled");
+    else if (least_bytes > 0)
+        buf_printf(text, "blocks smaller than %s (--min-size)", units_bytes(bytes, least_bytes));
+    else if (beside)
+        buf_printf(text, "blocks of calls that were not seen (%s that glibc says were in use beside those recorded)",
+                   units_bytes(bytes, beside));
+    const int is_missing = text->length > before;
+    buf_free(&own);
+    return is_missing;
+}
+
+int64_t unseen_frees(sqlite3 *db)
+{
+    return db_int(db,
+                  "SELECT CAST(total(value) AS INTEGER) FROM counter WHERE name = 'unseen_free' OR (name = "
+                  "'inherited_free' AND EXISTS (SELECT 1 FROM meta WHERE key = 'attached' AND value = 1))",
+                  0);
+}
+
+void unseen_say(sqlite3 *db, struct buf *text)
+{
+    struct buf which = BUF(1 << 12);
+    if (unseen_blocks(db, &which))
+        buf_printf(text, "Not known: %s; pages that are free here may be theirs.", buf_text(&which));
+    buf_free(&which);
+}

@@ -1,0 +1,20 @@
+/*
+ * unseen.h: whether blocks of the heap are missing in the recording: pages that look free may be theirs, and what comes
+ * in their place looks like growth.
+ */
+#ifndef MEMPROF_UNSEEN_H
+#define MEMPROF_UNSEEN_H
+
+#include "../../common/buf.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+/* Appends which they are ("blocks from before memprof attached"), where which is not NULL. */
+int unseen_blocks(sqlite3 *db, struct buf *which);
+/* How many of them were seen to be freed. */
+int64_t unseen_frees(sqlite3 *db);
+/* What tells a reader of tables of the heap's pages; nothing where none are missing. */
+void unseen_say(sqlite3 *db, struct buf *text);
+
+#endif

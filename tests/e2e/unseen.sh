@@ -1,0 +1,50 @@
+# Where blocks of the heap are missing in the recording, nothing is said to be free, idle or growing that is theirs:
+# blocks from before memprof attached, below --min-size, of libraries whose calls go past memprof. Tables say it.
+program=$PROGRAMS/unseen
+# says WHICH: of out.db, of which heap nearly all is free to believe the blocks that it has
+says() {
+    "$MEMPROF" report out.db >report
+    "$MEMPROF" report out.db --segments >segments
+    "$MEMPROF" report out.db --json >json
+    "$MEMPROF" report out.db --html=page.html >page.out
+    contains "$1: the heaps" segments "Heaps of glibc"
+    contains "$1: their caveat" segments "Not known: $1"
+    contains "$1: the table" report "What keeps memory from the kernel"
+    contains "$1: its caveat" report "Not known: $1"
+    contains "$1: the page's" page.html "Not known: $1"
+    for title in "Free, but kept" "Reserved, but not" "Growth"; do
+        lacks "$1: report" report "$title"
+        lacks "$1: json" json "$title"
+        lacks "$1: page" page.html "<h3>$title"
+    done
+    equal "$1: cards" 0 "$(grep -c 'class="finding \(bad\|warn\)"' page.html)"
+}
+
+RUN_OPTIONS=--min-size=8K
+record_ok "$program" small
+says "blocks smaller than 8.00 KiB (--min-size)"
+RUN_OPTIONS=
+record_ok "$program" deep "$PROGRAMS/lib_deep.so"
+says "blocks of calls that were not seen ("
+# what glibc says is in use beside those that are recorded: 8,000 of 4,000 bytes and their headers, more or less a page
+# for each sample's rounding and what it keeps for itself
+bytes=$(value "SELECT value FROM counter WHERE name = 'unseen_heap_bytes'")
+at_least "bytes that were not seen" $((8000 * 4016 - 65536)) "$bytes"
+at_most "bytes that were not seen" $((8000 * 4016 + (1 << 20))) "$bytes"
+# all of it is seen
+RUN_OPTIONS=--deepbind
+record_ok "$program" deep "$PROGRAMS/lib_deep.so"
+"$MEMPROF" report out.db --segments >segments
+lacks "--deepbind" segments "Not known"
+equal "--deepbind: all blocks are known" 0 "$(value "SELECT count(*) FROM counter WHERE name = 'unseen_heap_bytes'")"
+
+command -v python3 >/dev/null && { [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ] ||
+    [ "$(id -u)" = 0 ]; } || skip "this user may not trace, or there is no python3"
+. "$ROOT/tests/e2e/attach.inc"
+start_target "$program" replace
+attach_to "$target"
+ask again >/dev/null
+"$MEMPROF" detach "$target" || fail "detach failed"
+wait $collector || { cat attach.err; fail "attach ended with $?"; }
+end_target replaced
+says "blocks from before memprof attached"

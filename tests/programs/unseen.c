@@ -1,0 +1,64 @@
+/* Heaps of which a recording has few blocks: unseen replace|deep LIBRARY|small. Nothing of them is free. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCKS 8000
+
+static char *blocks[BLOCKS];
+
+static void fill(void *(*take)(size_t), size_t size)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = take(size);
+        memset(blocks[i], 1, size);
+    }
+}
+
+/* Once it is told to: as many blocks of the same size all the time. */
+static void replace(void)
+{
+    char line[64];
+    fill(malloc, 5000);
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        for (int i = 0; i < 400; i++) {
+            int k = i * 19 % BLOCKS;
+            usleep(5000);
+            free(blocks[k]);
+            blocks[k] = malloc(5000);
+            memset(blocks[k], 2, 5000);
+        }
+        puts("replaced");
+        fflush(stdout);
+    }
+}
+
+static void go_on(size_t size)
+{
+    for (int i = 0; i < 200; i++) {
+        char *block = malloc(size);
+        memset(block, 1, size);
+        usleep(5000);
+        free(block);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "replace") == 0) {
+        replace();
+        return 0;
+    }
+    void *library = argc > 2 ? dlopen(argv[2], RTLD_NOW | RTLD_DEEPBIND) : NULL;
+    void *(*own)(size_t) = library ? (void *(*)(size_t))dlsym(library, "own") : malloc;
+    fill(own, own == malloc ? 900 : 4000);
+    char *large = malloc(20000);
+    memset(large, 1, 20000);
+    go_on(10000);
+    printf("%d\n", blocks[1][0] + large[1]);
+    _exit(fflush(stdout) ? 1 : 0); /* what is live stays so */
+}

@@ -425,14 +425,18 @@ static void add_part(sqlite3 *db, void (*add)(void *context, enum note_kind kind
     buf_free(&text);
 }
 
+/* What a part says that goes on in another file; all of the part is there. */
+static const char rotated[] = "rotated: the recording goes on in ";
+
 void notes_each(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     char *partial = db_meta_text(db, "partial"), *running = ending_running_text(db);
     struct buf text = BUF(1 << 16);
     if (partial) {
-        buf_printf(&text, "partial recording: %s", partial);
+        const int is_part = strncmp(partial, rotated, sizeof rotated - 1) == 0;
+        buf_printf(&text, "%s%s", is_part ? "" : "partial recording: ", partial);
         if (text.data)
-            add(context, NOTE_MISSING, text.data);
+            add(context, is_part ? NOTE_FACT : NOTE_MISSING, text.data);
     } else if (running) {
         add(context, NOTE_MISSING, running);
     }
@@ -480,9 +484,9 @@ static void print_note(void *context, enum note_kind kind, const char *note)
     struct buf text = BUF(1 << 16);
     if (kind == NOTE_LITTLE)
         return;
-    buf_printf(&text, "! %s", note);
+    buf_printf(&text, "%s%s", kind == NOTE_FACT ? "" : "! ", note);
     if (text.data)
-        table_prose(context, TABLE_STRONG, text.data);
+        table_prose(context, kind == NOTE_FACT ? TABLE_DIM : TABLE_STRONG, text.data);
     buf_free(&text);
 }
 

@@ -12,6 +12,7 @@
 enum note_kind {
     NOTE_MISSING, /* numbers are wrong: which, and by how much */
     NOTE_LITTLE,  /* wrong by next to nothing: `info` says so, among its facts, and nobody else */
+    NOTE_FACT,    /* no number is wrong, and nothing is limited */
     NOTE_ABOUT    /* what an import has to say of its file; what is not shown though no number is wrong */
 };
 

@@ -78,6 +78,12 @@ rotate
 order 'take 2000'
 at_3=$(tail -n 1 ledger)
 rotate
+first=$(ls out.2*.db | head -n 1)
+"$MEMPROF" report "$first" >first.report
+grep -q "^rotated: the recording goes on in .*out.db$" first.report || { cat first.report; fail "where it goes on"; }
+lacks "a part: nothing of it is missing" first.report "!"
+"$MEMPROF" report "$first" --html=first.html >/dev/null
+lacks "a part: its page" first.html "Not whole"
 order 'drop 300'
 order 'pop'
 order 'take 7'

@@ -90,6 +90,7 @@ int collect_attach_is_over(struct collection *c)
 
 /* --- the beginning --- */
 
+/* Without the empty arguments at its end: what a title of its own (setproctitle) leaves of their memory. */
 static void read_command(int pid, char *text, char *argv[ARGUMENTS_MAX + 1])
 {
     char path[64];
@@ -100,6 +101,8 @@ static void read_command(int pid, char *text, char *argv[ARGUMENTS_MAX + 1])
         n = io_read(fd, text, COMMAND_BYTES - 1);
         close(fd);
     }
+    while (n && !text[n - 1])
+        n--;
     text[n] = 0;
     for (char *p = text; p < text + n && count < ARGUMENTS_MAX; p += strlen(p) + 1)
         argv[count++] = p;

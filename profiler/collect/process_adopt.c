@@ -215,12 +215,14 @@ static void name_as_started(struct process *p, const struct process *parent)
         p->exe = xstrdup(parent->exe);
         return;
     }
-    size_t length = strcspn(p->command, " '\\\"");
-    const char *slash = memrchr(p->command, '/', length), *name = slash ? slash + 1 : p->command;
+    const char *command = p->command + (p->command[0] == '\''); /* a title with blanks: "redis-server *:6379" */
+    size_t length = strcspn(command, " '\\\"");
+    const char *slash = memrchr(command, '/', length), *name = slash ? slash + 1 : command;
     const char *base = strrchr(p->exe, '/');
     char path[WIRE_PATH_MAX];
-    length -= (size_t)(name - p->command);
-    if (!length || (name[length] && name[length] != ' ') || !base || strncmp(base + 1, name, length) == 0)
+    length -= (size_t)(name - command);
+    if (!length || (name[length] && name[length] != ' ' && name[length] != '\'') || !base ||
+        strncmp(base + 1, name, length) == 0)
         return;
     int n = snprintf(path, sizeof path, "%.*s/%.*s", (int)(base - p->exe), p->exe, (int)length, name);
     if (n < 0 || n >= (int)sizeof path || !is_same_file(path, p->exe))

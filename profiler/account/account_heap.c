@@ -12,7 +12,7 @@
 #define NEXT_SIZE    8u                   /* behind a chunk */
 #define ARENA_BYTES  (UINT64_C(64) << 20) /* at most, of a heap of an arena but the main one; and how it is aligned */
 #define BLOCK_OVER   32u                  /* at most, of a small one: its header, and what its size is rounded up to */
-#define LARGE_OVER   16u                  /* a part: of one with a mapping of its own, the same */
+#define ALIGNED_OVER 16u                  /* a part: what is left beside aligned ones */
 #define MAIN_BYTES   (UINT64_C(1) << 40)  /* the main arena is never as large, and no mapping is as near */
 
 /* A heap is asked for the first time after its first blocks: at least what was active was reserved then. Of sites that
@@ -110,15 +110,15 @@ static uint64_t active_bytes(const struct device_account *d)
     return d->level.active_bytes - (maps ? maps->level.active_bytes : 0);
 }
 
-/* What glibc says is in use, and no block is: of libraries whose calls go past us, of before, or left out. Two answers
- * in a row must say so, as other threads go on while one is asked for. All processes' blocks may be this one's: it is
- * no more than there is. */
+/* What glibc says is in use in its arenas, and no block is: of libraries whose calls go past us, of before, or left
+ * out. Two answers in a row must say so, as other threads go on while one is asked for. All processes' blocks may be in
+ * them, and those that have a mapping: it is no more than there is. */
 static void see_unseen(struct account *a, const struct event *e, struct process_device *pd)
 {
     const struct device_account *d = account_device(a, 0);
     uint64_t active = active_bytes(d), before = pd->unseen_bytes;
-    uint64_t used = (uint64_t)(e->stack_id - HEAP_ASKED) * HEAP_USED_UNIT + e->address;
-    uint64_t known = active + active / LARGE_OVER + d->level.active_count * BLOCK_OVER;
+    uint64_t used = (uint64_t)(e->stack_id - HEAP_ASKED) * HEAP_USED_UNIT;
+    uint64_t known = active + active / ALIGNED_OVER + d->level.active_count * BLOCK_OVER;
     pd->unseen_bytes = used > known ? used - known : 0;
     uint64_t least = before < pd->unseen_bytes ? before : pd->unseen_bytes;
     if (least > a->counts.unseen_bytes)

@@ -227,7 +227,7 @@ void find_apart(struct rules *r)
     }
     if (s.count)
         qsort(s.found, s.count, sizeof *s.found, by_lost);
-    for (uint32_t i = 0; i < s.count && i < r->most; i++)
+    for (uint32_t i = 0; i < s.count && i < FINDINGS_MOST; i++)
         if (s.found[i].lost_bytes >= LEAST_BYTES || s.found[i].lost_bytes >= r->device->peak_active / 100)
             say(r, &s.found[i]);
     named_blocks_close(&s.all);

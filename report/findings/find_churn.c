@@ -51,7 +51,7 @@ static void find_sizes(struct rules *r, const struct size_counts *all)
 {
     uint32_t count;
     struct size_count *lines = size_counts_by_line(all, least_count(r), &count);
-    for (uint32_t i = 0, told = 0; i < count && told < r->most; i++)
+    for (uint32_t i = 0, told = 0; i < count && told < FINDINGS_MOST; i++)
         if (size_count_is_worth(r, &lines[i])) {
             say(r, &lines[i], 0);
             told++;

@@ -218,9 +218,15 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
     if (kept) {
         rule_add_gone(r, kept, line, NULL);
         finding_saves(r, f, kept, FINDING_AT_MOST);
-    } else if (r->is_advise) {
+    } else {
         finding_saves_at_most(r, f, line->sums[LINE_PEAK_BYTES]);
     }
+}
+
+static int site_grows(const struct rules *r, int64_t site_id)
+{
+    const struct rule_site *site = rule_site_of(r, site_id);
+    return site && site->grown > 0;
 }
 
 /* number: of the recorded line; shown: of the line that is named. */
@@ -255,7 +261,7 @@ static void say(struct rules *r, uint32_t number, uint32_t shown)
     if (grown(recorded) < LARGE || is_start)
         finding_lessen(f);
     f->next = "A cache without a limit, or a list that is only added to, looks like this.";
-    if (!finding_runtime(r, f, line->site_id))
+    if (!finding_runtime(r, f, line->site_id) && !finding_keeper(r, f, line, site_grows))
         finding_passed(r, f, line, rule_grown);
     finding_number(f, "grown_bytes", grown(recorded));
     finding_number(f, "span_ns", span_ns);
@@ -315,7 +321,7 @@ void find_growth(struct rules *r)
     uint32_t grower_count, count = 0, *shown = shown_lines(r);
     struct grower *growers = list_growers(r, &grower_count);
     uint32_t *named = xcalloc(grower_count + 1ul, sizeof *named);
-    for (uint32_t i = 0; i < grower_count && count < r->most; i++) {
+    for (uint32_t i = 0; i < grower_count && count < FINDINGS_MOST; i++) {
         const uint32_t line = shown[growers[i].line] - 1;
         if (is_among(named, count, line)) /* two wrappers of one caller */
             continue;

@@ -66,7 +66,7 @@ static struct idle *find_lines(struct rules *r, enum idle_part part, uint32_t *k
     if (count)
         qsort(all, count, sizeof *all, by_bytes);
     *kept = 0;
-    while (*kept < r->most && *kept < count && all[*kept].block_count > 0 &&
+    while (*kept < FINDINGS_MOST && *kept < count && all[*kept].block_count > 0 &&
            all[*kept].peak_bytes > r->device->peak_active / 100 * IDLE_PERCENT)
         ++*kept;
     return all;

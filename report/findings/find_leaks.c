@@ -10,6 +10,7 @@
 #define EVEN_BYTES   (64 << 10) /* of what came evenly over the run */
 #define EVEN_LITTLE  (1 << 20)  /* below, and below that percentage of the peak: classes and code that are loaded */
 #define EVEN_PERCENT 1
+#define EVEN_REST    8         /* a part of what is live beside them that needs no sentence of its own */
 #define THERE_SHARE  4         /* a part of what is live that is worth a word: what is on no page, */
 #define THERE_BYTES  (1 << 20) /* if it is more than may have been allocated while a look was made */
 
@@ -58,8 +59,6 @@ static void say_saving(struct rules *r, struct finding *f, const struct rule_lin
     struct saving saving = {.changes = NULL};
     finding_number(f, "never_freed_bytes", bytes);
     finding_number(f, "never_freed_count", count);
-    if (!r->is_advise)
-        return;
     finding_keeper(r, f, line, is_kept);
     rule_add_gone(r, &saving, NULL, is_kept);
     if (r->pass)
@@ -198,7 +197,11 @@ static struct finding *find_even(struct rules *r, int64_t peak_bytes)
     if (all < EVEN_LITTLE && all < peak_bytes / 100 * EVEN_PERCENT)
         finding_lessen(f);
     say_blocks(r, f, all, count);
-    finding_say(f, " of %s came evenly over the run, and were still live at the end", r->device->name);
+    const int is_running = ending_is_running(r->db);
+    if (is_running)
+        f->title = "Not freed so far";
+    finding_say(f, " of %s came evenly over the run, and %s", r->device->name,
+                is_running ? "are live still" : "were still live at the end");
     say_line(r, f, line, LINE_END_EVEN_BYTES, all);
     f->next = "What is taken at each step and never given back looks like this.";
     finding_wrapper(r, f, line, LINE_END_EVEN_BYTES);
@@ -226,7 +229,7 @@ static void find_kept(struct rules *r, const struct rule_line *line, const struc
     int64_t even_bytes;
     rule_top_line(r, LINE_END_EVEN_BYTES, &even_bytes);
     struct finding *even = find_even(r, peak_bytes), *f;
-    if (even && r->is_advise && even_bytes > peak_bytes / 2 && is_of_many(r, even_bytes)) {
+    if (even && even_bytes > peak_bytes / 2 && is_of_many(r, even_bytes)) {
         even->severity = FINDING_INFO;
         finding_say(even, " A program that gives nothing back as it ends has its data here, too.");
     }
@@ -284,15 +287,21 @@ static void find_never_freed(struct rules *r)
         buf_free(&largest.name);
         return;
     }
+    const int64_t weighs = weight(r, all, untouched, &largest);
+    const int is_small = weighs < LARGE, is_in_use = ending_of(r, all) != ENDING_RETURNED;
+    /* of little, and of what was in use, what a start or a cache left is no news: a leak comes evenly */
+    const struct finding *even = is_small || is_in_use ? find_even(r, peak_bytes) : NULL;
+    if (even && !is_in_use && even->bytes >= all - all / EVEN_REST) { /* of the same blocks */
+        buf_free(&largest.name);
+        return;
+    }
     struct finding *f = rule_finding(r, d->name);
-    f->bytes = weight(r, all, untouched, &largest);
-    const int is_small = f->bytes < LARGE;
+    f->bytes = weighs;
     if (is_small)
         finding_lessen(f);
     finding_say(f, "%s in %s block%s of %s %s", units_bytes(r->a, all), units_count(r->b, count), count == 1 ? "" : "s",
                 d->name, count == 1 ? "was" : "were");
     say_end(r, f, all);
-    const int is_in_use = ending_of(r, all) != ENDING_RETURNED;
     if (r->is_advise && is_in_use) /* nothing is to be done about it */
         finding_lessen(f);
     say_beside(r, f, &beside);
@@ -310,9 +319,6 @@ static void find_never_freed(struct rules *r)
         finding_say(f, " How it ended is not known.");
     if (!finding_runtime(r, f, line->site_id))
         finding_wrapper(r, f, line, LINE_END_BYTES);
-    /* of little, and of what was in use, what a start or a cache left is no news: a leak comes evenly */
-    if (r->is_advise && (is_small || is_in_use))
-        find_even(r, peak_bytes);
 }
 
 /* What Python freed when it took itself down was no leak: globals and caches. The tables of what was live at the end

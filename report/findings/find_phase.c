@@ -393,7 +393,7 @@ void find_phase(struct rules *r)
     struct watch_phase *w = r->watch[WATCH_phase];
     if (w && w->last_end)
         end(r, w);
-    for (uint32_t shown = 0; w && shown < r->most; shown++) {
+    for (uint32_t shown = 0; w && shown < FINDINGS_MOST; shown++) {
         struct held *best = NULL;
         for (uint32_t i = 0; i < w->held_count; i++) {
             struct held *h = &w->held[i];

@@ -61,7 +61,7 @@ void find_pins(struct rules *r)
     buf_free(&text);
     if (s) {
         sqlite3_bind_int64(s, 1, r->duration_ns);
-        sqlite3_bind_int64(s, 2, r->most);
+        sqlite3_bind_int64(s, 2, FINDINGS_MOST);
         sqlite3_bind_int64(s, 3, rule_has_unseen(r));
     }
     while (s && sqlite3_step(s) == SQLITE_ROW)

@@ -135,7 +135,7 @@ static void say(struct rules *r, const struct grower *g)
 void find_reallocs(struct rules *r)
 {
     struct watch_reallocs *w = r->watch[WATCH_reallocs];
-    for (uint32_t shown = 0; w && shown < r->most; shown++) {
+    for (uint32_t shown = 0; w && shown < FINDINGS_MOST; shown++) {
         struct grower *best = NULL;
         for (uint32_t i = 0; i < r->line_count; i++) {
             struct grower *g = &w->growers[i];

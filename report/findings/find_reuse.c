@@ -63,7 +63,7 @@ void find_reuse(struct rules *r)
     struct size_count *lines = r->watch[WATCH_reuse]
                                    ? size_counts_by_line(r->watch[WATCH_reuse], share > LEAST ? share : LEAST, &count)
                                    : NULL;
-    for (uint32_t i = 0, told = 0; i < count && told < r->most; i++)
+    for (uint32_t i = 0, told = 0; i < count && told < FINDINGS_MOST; i++)
         if (size_count_is_worth(r, &lines[i])) {
             say(r, &lines[i]);
             told++;

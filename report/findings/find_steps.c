@@ -173,7 +173,8 @@ void find_steps(struct rules *r)
 {
     struct watch_steps *w = r->watch[WATCH_steps];
     uint32_t shown = 0;
-    for (uint32_t i = 0; w && i < w->count && shown < r->most; i++) /* of each range those that grow most come first */
+    for (uint32_t i = 0; w && i < w->count && shown < FINDINGS_MOST;
+         i++) /* of each range those that grow most come first */
         if (w->item[i].line->device_id == r->device->device_id) {
             say(r, &w->item[i], &w->kept.savings[i]);
             shown++;

@@ -6,7 +6,7 @@ void find_tiny(struct rules *r)
 {
     size_t count, said = 0;
     struct rounding *lines = rounding_lines(r, &count);
-    for (size_t i = 0; i < count && said < r->most; i++) {
+    for (size_t i = 0; i < count && said < FINDINGS_MOST; i++) {
         const struct rounding *l = &lines[i];
         if (!rounding_is_tiny(r, l) || rounding_is_python(r, l))
             continue;

@@ -121,7 +121,7 @@ void find_views(struct rules *r)
         take_blocks(&v, is_end = 1);
     if (v.count)
         qsort(v.kept, v.count, sizeof *v.kept, by_rest);
-    for (uint32_t i = 0; i < v.count && i < r->most; i++)
+    for (uint32_t i = 0; i < v.count && i < FINDINGS_MOST; i++)
         if (v.kept[i].rest_bytes >= LEAST_BYTES || v.kept[i].rest_bytes >= r->device->peak_active / 100)
             say(&v, &v.kept[i], is_end);
     named_blocks_close(&v.all);

@@ -212,42 +212,52 @@ static void print(const struct finding *f, const char *mark, enum table_style st
     buf_free(&line);
 }
 
-/* How many that the page shows as bad or as a warning have no line. */
-static void print_rest(const struct findings *all, const struct report_out *out)
+static int is_for_terminals(const struct finding *f)
+{
+    return !f->is_minor && !(f->is_listed && f->severity == FINDING_INFO);
+}
+
+/* How many have no line. */
+static void print_rest(const struct findings *all, int printed, const struct report_out *out)
 {
     char line[128];
-    int count = -PRINTED;
+    int count = -printed;
     for (size_t i = 0; i < all->count; i++)
-        count += all->item[i].severity < FINDING_INFO;
+        count += is_for_terminals(&all->item[i]);
     if (count <= 0)
         return;
     snprintf(line, sizeof line, "(%d more like %s: --html and --json have all)", count, count == 1 ? "this" : "these");
     table_prose(out, TABLE_DIM, line);
 }
 
-/* The first of each rule and device before the second ones. */
+/* Those of a severity; the first of each rule and device before the second ones. */
+static void print_some(const struct findings *all, enum finding_severity severity, int is_fact, int *printed,
+                       const struct report_out *out)
+{
+    for (int nth = 0; nth < PRINTED; nth++)
+        for (size_t i = 0; i < all->count && *printed < PRINTED; i++) {
+            const struct finding *f = &all->item[i];
+            if (f->severity != severity || f->nth != nth || !is_for_terminals(f) || f->is_fact != is_fact)
+                continue;
+            print(f, severity < FINDING_INFO ? "* " : "", severity < FINDING_INFO ? TABLE_STRONG : TABLE_DIM, out);
+            ++*printed;
+        }
+}
+
 void findings_print(const struct findings *all, const struct report_out *out)
 {
     int printed = 0;
-    for (int severity = FINDING_BAD; severity <= FINDING_INFO; severity++)
-        for (int nth = 0; nth < PRINTED; nth++)
-            for (size_t i = 0; i < all->count && printed < PRINTED; i++) {
-                const struct finding *f = &all->item[i];
-                if ((int)f->severity != severity || f->nth != nth || f->is_minor || f->is_fact)
-                    continue;
-                print(f, severity < FINDING_INFO ? "* " : "", severity < FINDING_INFO ? TABLE_STRONG : TABLE_DIM, out);
-                printed++;
-            }
-    print_rest(all, out);
-    for (size_t i = 0; i < all->count; i++)
-        if (all->item[i].is_fact && !all->item[i].is_minor)
-            print(&all->item[i], "", TABLE_DIM, out);
+    print_some(all, FINDING_BAD, 0, &printed, out);
+    print_some(all, FINDING_WARN, 0, &printed, out);
+    print_some(all, FINDING_INFO, 1, &printed, out);
+    print_some(all, FINDING_INFO, 0, &printed, out);
+    print_rest(all, printed, out);
 }
 
 void findings_skips(const struct findings *all, struct buf *options)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (!all->item[i].is_minor)
+        if (is_for_terminals(&all->item[i]))
             wrapper_add_options(buf_text(&all->item[i].skips), options);
 }
 
@@ -284,7 +294,7 @@ void findings_record(const struct findings *all, struct record *record)
         record_begin(record);
         record_text(record, "rule", f->rule);
         record_text(record, "severity", names[f->severity]);
-        record_raw(record, "minor", f->is_minor ? "true" : "false");
+        record_raw(record, "minor", is_for_terminals(f) ? "false" : "true");
         record_text(record, "title", f->title);
         record_text(record, "text", buf_text(&text));
         record_text(record, "next", next.data);
@@ -294,8 +304,7 @@ void findings_record(const struct findings *all, struct record *record)
         record_text(record, "function", f->function);
         record_text(record, "file", f->file);
         record_int_if(record, "line", f->line > 0, f->line);
-        if (all->is_advise)
-            record_saving(f, record);
+        record_saving(f, record);
         record_end(record);
         buf_free(&text);
         buf_free(&next);

@@ -59,8 +59,9 @@ struct finding {
     char *device;
     int is_told;      /* of rules that only tell what is: `memprof advise` has none of them */
     int is_minor;     /* for lists alone: the page and JSON; of severity INFO, so that WARN and BAD are a `*` line */
+    int is_listed;    /* the same of a rule's information */
     int has_keeper;   /* it says who keeps the line's blocks */
-    int is_fact;      /* others do not crowd it out on a terminal: nothing is to be done about it */
+    int is_fact;      /* a terminal has it before other information: nothing is to be done about it */
     int is_little;    /* its bytes are few beside those of another one of its severity and device: behind the others */
     int nth;          /* of its rule and device */
     int64_t bytes;    /* that it is about; 0: it is about none */
@@ -91,23 +92,22 @@ struct finding_kept {
 struct findings {
     struct finding *item; /* the worst first */
     size_t count, capacity;
-    int device_count; /* of the recording */
-    int is_advise;
-    int leaves_events;  /* of the page: they were left to `memprof advise` */
+    int device_count;   /* of the recording */
+    int is_advise;      /* alone */
+    int leaves_events;  /* of a large report: they were left to `memprof advise` */
     int64_t largest_id; /* the process that had most of the host's at its end, as a sentence has it; 0: none has */
     struct finding_kept *kept; /* where a sentence of what is live at the end was looked for */
     size_t kept_count, kept_capacity;
     const char *file; /* the recording, as it is named in commands; borrowed */
-    int has_events;   /* of advise: all of them were there to be read */
+    int has_events;   /* all of them were there to be read, and were */
 };
 
 struct heap_end;
 
 enum findings_for {
-    FINDINGS_REPORT = 1, /* the sentences above the tables of a report */
-    FINDINGS_LISTS = 2,  /* JSON of a report */
-    FINDINGS_ADVISE = 4, /* `memprof advise`: all events are read, and what each saves at the peak is looked for */
-    FINDINGS_PAGE = FINDINGS_LISTS | FINDINGS_ADVISE, /* what advise says, and behind it the others of the lists */
+    FINDINGS_ADVISE = 1, /* `memprof advise`: all events are read, and what each saves at the peak is looked for */
+    FINDINGS_REPORT =
+        2, /* a report, its JSON and the page: all that advise says, and others; of large ones no events */
 };
 
 struct findings_options {
@@ -116,7 +116,6 @@ struct findings_options {
     const char *device;                       /* its alone; NULL: of all */
     const char *file;                         /* the recording, as it was named; NULL: not */
     const struct heap_end *heap_end;          /* NULL: nothing is said of the heap */
-    int leaves_events;                        /* of advise: what they save is a bound from the tables */
     void (*progress)(void *arg, int percent); /* of advise; NULL: none */
     void *progress_arg;
 };
@@ -145,7 +144,7 @@ int finding_saves_much(const struct finding *f);
 void finding_saving(const struct finding *f, struct buf *text);
 /* What to do, with the command for it; nothing where there is nothing to say. */
 void finding_next(const struct findings *findings, const struct finding *f, struct buf *text);
-/* JSON: "findings": an array of what the page shows; of advise with what each saves. */
+/* JSON: "findings": an array of what the page shows. */
 void findings_record(const struct findings *findings, struct record *record);
 
 #endif

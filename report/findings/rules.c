@@ -12,12 +12,12 @@
 #include <string.h>
 
 enum { OF_DEVICE, OF_RUN };
-enum { /* bits: enum findings_for */
-       FOR_EVERYWHERE = FINDINGS_REPORT | FINDINGS_LISTS | FINDINGS_ADVISE,
-       FOR_REPORTS = FINDINGS_REPORT | FINDINGS_LISTS,
-       FOR_LISTS = FINDINGS_LISTS | FINDINGS_ADVISE,
-       FOR_LISTED = FINDINGS_LISTS,
-       FOR_ADVISE = FINDINGS_ADVISE
+enum {                /* bits: enum findings_for */
+       IS_LISTED = 4, /* its information has no line on a terminal */
+       FOR_EVERYWHERE = FINDINGS_REPORT | FINDINGS_ADVISE,
+       FOR_REPORTS = FINDINGS_REPORT,
+       FOR_LISTS = FINDINGS_REPORT | FINDINGS_ADVISE | IS_LISTED,
+       FOR_LISTED = FINDINGS_REPORT | IS_LISTED
 };
 enum {
     NEEDS_NOTHING,
@@ -39,10 +39,10 @@ struct rule {
     void (*find)(struct rules *r);
 };
 
-#define MOST_TOLD      3
-#define MOST_ADVISED   1000
-#define LITTLE_SHARE   8 /* of what the largest finding is about */
-#define REPLACED_SHARE 8 /* of the blocks that are live at the end */
+#define EVENTS_READ    1000000 /* of more, only memprof advise says what a finding saves at the peak, */
+#define SITES_WALKED   50000   /* and for whom a line keeps it */
+#define LITTLE_SHARE   8       /* of what the largest finding is about */
+#define REPLACED_SHARE 8       /* of the blocks that are live at the end */
 
 static const struct rule rules[] = {
 #define FINDING(name, title, severity, of, needs, where)                                                               \
@@ -124,7 +124,7 @@ struct finding *rule_finding(struct rules *r, const char *device)
                           .severity = r->rule->severity,
                           .device = xstrdup(device),
                           .is_told = !(r->rule->where & FINDINGS_ADVISE),
-                          .is_minor = !r->is_advise && !(r->rule->where & FINDINGS_REPORT),
+                          .is_listed = (r->rule->where & IS_LISTED) != 0,
                           .nth = nth,
                           .active = r->device ? r->device->peak_active : 0,
                           .time_ns = -1};
@@ -256,8 +256,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
                       .err = err,
                       .findings = findings,
                       .heap_end = o->heap_end,
-                      .is_advise = (o->asked_for & FINDINGS_ADVISE) != 0,
-                      .is_page = o->asked_for == FINDINGS_PAGE};
+                      .is_advise = o->asked_for == FINDINGS_ADVISE};
     struct pass pass = {.db = NULL};
     sqlite3_stmt *s = NULL;
     int rc = 0, step;
@@ -265,12 +264,13 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     if (estimate_mean_bytes(db)) /* they are of exact numbers */
         return 0;
     r.duration_ns = ending_duration_ns(db, 1);
-    r.most = r.is_advise ? MOST_ADVISED : MOST_TOLD;
-    if (r.is_advise && !o->leaves_events && (rc = rule_lines(&r)) == 0)
+    rc = rule_lines(&r);
+    findings->leaves_events =
+        !r.is_advise && (db_meta_int(db, "event_count", 0) > EVENTS_READ || r.site_count > SITES_WALKED);
+    if (rc == 0 && !findings->leaves_events)
         rc = watches_load(&r, &pass, o->progress, o->progress_arg);
     findings->is_advise = r.is_advise;
     findings->has_events = r.pass != NULL;
-    findings->leaves_events = r.is_advise && o->leaves_events;
     if (rc == 0)
         rc = db_prepare(db,
                         "SELECT d.device_id, d.name, alloc_count, temporary_count, peak_active_bytes, peak_active_ns, "
@@ -302,7 +302,7 @@ int findings_load(sqlite3 *db, const struct findings_options *o, struct findings
     ask(&r, OF_RUN, o->asked_for);
     if (o->device)
         keep_device(findings, o->device);
-    if (r.is_advise && !r.is_page)
+    if (r.is_advise)
         findings_lessen_same(findings);
     sort(findings);
     keep_kept(&r);

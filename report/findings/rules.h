@@ -48,6 +48,7 @@ struct rule_line { /* of one device */
     int64_t sums[LINE_SUMS];
 };
 
+#define FINDINGS_MOST 1000 /* of a rule on a device */
 #define GROWTH_POINTS 12
 /* 1: what was live at any instant is known. */
 #define RULE_HAS_INSTANTS "SELECT EXISTS (SELECT 1 FROM keyframe) OR EXISTS (SELECT 1 FROM event_chunk)"
@@ -109,10 +110,8 @@ struct rules {
      * known */
     int64_t *growth, *recorded_growth, growth_ns[GROWTH_POINTS];
     int has_growth;
-    const struct pass *pass; /* of advise, once all events were read; NULL: they are not all there */
+    const struct pass *pass; /* once all events were read; NULL: they are not all there, or too many */
     int is_advise;
-    int is_page;              /* of advise: what a report has above its tables weighs the same */
-    uint32_t most;            /* findings of a rule on a device: a terminal has no room for more */
     void *watch[WATCHES + 1]; /* watches.def */
     struct rule_even *even;   /* by site; live where growth is known */
     size_t even_count, even_capacity;
@@ -175,7 +174,7 @@ int finding_runtime(struct rules *r, struct finding *f, int64_t site_id);
 void finding_look(struct finding *f, enum finding_part_kind kind, int64_t time_ns, const char *section,
                   const char *text);
 
-/* --- for `memprof advise`: saves.c --- */
+/* --- what a finding saves: saves.c --- */
 
 /* A number that the finding was told from, for programs; name: of JSON, constant. */
 void finding_number(struct finding *f, const char *name, int64_t value);

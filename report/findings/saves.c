@@ -34,7 +34,7 @@ void finding_saves_of(const struct rules *r, struct finding *f, enum finding_bas
     f->claim = claim;
     f->saved_bytes = saved_bytes > 0 ? saved_bytes : 0;
     f->peak_bytes = peak_bytes;
-    if (r->is_advise && !r->is_page && !finding_saves_much(f))
+    if (r->is_advise && !finding_saves_much(f))
         f->severity = FINDING_INFO;
 }
 

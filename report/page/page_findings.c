@@ -1,12 +1,7 @@
 /* The findings (report/findings/), with their lines as the page numbers them. */
 #include "page_data.h"
 
-#include "../../common/db.h"
 #include "../findings/finding.h"
-
-/* of more, only memprof advise says what a finding saves at the peak, and for whom a line keeps it */
-#define EVENTS_READ  1000000
-#define SITES_WALKED 50000
 
 static int64_t line_of_site(void *context, int64_t site_id)
 {
@@ -18,15 +13,13 @@ static int64_t line_of_site(void *context, int64_t site_id)
 int page_make_findings(struct page *page)
 {
     struct findings findings;
-    const int is_large = db_meta_int(page->db, "event_count", 0) > EVENTS_READ || page->db_site_count > SITES_WALKED;
     page->findings = (struct buf)BUF(4u << 20);
     heap_end_load(page->db, &page->heap_end);
-    const struct findings_options options = {.asked_for = FINDINGS_PAGE,
+    const struct findings_options options = {.asked_for = FINDINGS_REPORT,
                                              .first_device =
                                                  page->device_count ? page->devices[page->open_device].device_id : 0,
                                              .file = page->options->database_path,
-                                             .heap_end = &page->heap_end,
-                                             .leaves_events = is_large};
+                                             .heap_end = &page->heap_end};
     int rc = findings_load(page->db, &options, &findings, page->err);
     findings_html(&findings, &page->findings, line_of_site, page);
     findings_free(&findings);

@@ -569,11 +569,8 @@ static int load_findings(struct summary *s, struct error *err)
         heap_end_load(s->db, &s->heap_end);
     if (s->out->format == REPORT_CSV)
         return 0;
-    const struct findings_options options = {.asked_for =
-                                                 s->out->format == REPORT_JSON ? FINDINGS_LISTS : FINDINGS_REPORT,
-                                             .device = o->device,
-                                             .file = o->file,
-                                             .heap_end = &s->heap_end};
+    const struct findings_options options = {
+        .asked_for = FINDINGS_REPORT, .device = o->device, .file = o->file, .heap_end = &s->heap_end};
     return findings_load(s->db, &options, &s->findings, err);
 }
 

@@ -41,6 +41,9 @@ for mode in keep thread; do
         "$(sed -n 's/.*<dt>Peak reserved<.dt><dd>\([^<]*[^< ]\) *<.*/\1/p' page.html | head -1)"
     equal "$mode: peak reserved, of the database" "$shown" "$(value "SELECT printf('%.2f MiB', peak_reserved_bytes /
         1048576.0) FROM v_total WHERE device = 'host' AND kind = 'all'")"
+    shared=$(sed -n 's/^ *\([0-9.]* [KM]*i*B\) .*(shared by several lines).*/\1/p' segments)
+    contains "$mode: shared, of the page" page.html \
+        "heap-key ls\"></span></td><td></td><td>$shared</td><td></td><td>(shared by several lines)</td>"
     contains "$mode: finding" report "* Free, but kept from the kernel: keep_key (fragments.c:"
     lacks "$mode: the peak that is no help" report "The peak is short"
     [ $mode != keep ] || ! command -v python3 >/dev/null || same_findings

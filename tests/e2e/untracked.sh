@@ -38,7 +38,8 @@ said() { # COLUMN: of the rows' sizes, as the advice prints them
     sed -n "s/^! \\([0-9.]* [KMG]iB\\) of \\([0-9.]* [KMG]iB\\) resident.*files (\\(.*\\)): .*/\\$1/p" file.txt
 }
 rows() { # WHERE: their sum in MiB, two digits as in the terminal
-    value "SELECT printf('%.2f MiB', sum(resident_bytes) / 1048576.0) FROM v_resident WHERE $1"
+    # printf's own way with 49.125, which is not SQLite's
+    printf '%.2f MiB' "$(value "SELECT printf('%.17g', sum(resident_bytes) / 1048576.0) FROM v_resident WHERE $1")"
 }
 equal "not tracked" "$(rows "what IN ('file', 'anonymous', 'stack', 'memprof', 'shared')")" "$(said 1)"
 equal "of all" "$(rows 1)" "$(said 2)"

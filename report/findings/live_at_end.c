@@ -3,9 +3,12 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/sum.h"
+#include "../query/look_rows.h"
 #include "../query/noise.h"
 #include "../query/site_rows.h"
 #include "own_ends.h"
+
+#include <stdlib.h>
 
 /* Values of few sites, by their ids, beside a list of all of them. */
 struct beside {
@@ -71,16 +74,33 @@ static void add_site(struct rules *r, const struct site_rows *rows, const struct
     }
 }
 
+/* Of each of r->sites what the last looks saw on no page; NULL: nothing, or -errno in rc. */
+static int64_t *untouched_of(struct rules *r, int *rc)
+{
+    static const enum packed_column column = PACKED_resident_site_untouched_bytes;
+    int64_t *untouched = NULL;
+    struct look_rows rows;
+    *rc = look_rows_open(r->db, LOOKS_LAST, &column, 1, &rows, r->err);
+    while (*rc == 0 && (*rc = look_rows_next(&rows, r->err)) == 1) {
+        const int64_t bytes = rule_sane(look_rows_value(&rows, 0));
+        const struct rule_site *site = bytes ? rule_site_of(r, rows.site_id) : NULL;
+        if (site && !untouched)
+            untouched = xcalloc(r->site_count, sizeof *untouched);
+        if (site)
+            sum_add(&untouched[site - r->sites], bytes);
+        *rc = 0;
+    }
+    look_rows_close(&rows);
+    return untouched;
+}
+
 /* Adds to lines what is live at the end, but what `memprof leaks` counts apart. */
-static int add_live(struct rules *r, struct noise *noise, const struct own_ends *own)
+static int add_live(struct rules *r, struct noise *noise, const struct own_ends *own, const int64_t *untouched)
 {
     struct site_rows rows;
-    struct beside torn, untouched;
+    struct beside torn;
     int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
     beside_open(&torn, r, "SELECT site_id, freed_bytes, freed_count FROM site_teardown ORDER BY site_id");
-    beside_open(&untouched, r,
-                "SELECT site_id, CAST(total(untouched_bytes) AS INTEGER) FROM resident_site JOIN resident_scan "
-                "USING(scan_id) WHERE is_last GROUP BY site_id ORDER BY site_id");
     while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
         rc = 0;
         if (site_rows_value(&rows, COUNT) <= 0)
@@ -96,11 +116,12 @@ static int add_live(struct rules *r, struct noise *noise, const struct own_ends 
             break;
         struct ends ends = {rule_sane(site_rows_value(&rows, BYTES)), rule_sane(site_rows_value(&rows, COUNT)),
                             beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2), 0};
-        add_site(r, &rows, own, ends, beside_value(&untouched, rows.site_id, 1));
+        const struct rule_site *site = untouched ? rule_site_of(r, rows.site_id) : NULL;
+        add_site(r, &rows, own, ends, site ? rule_sane(untouched[site - r->sites]) : 0);
     }
-    int torn_rc = beside_close(&torn), untouched_rc = beside_close(&untouched);
+    int torn_rc = beside_close(&torn);
     site_rows_close(&rows);
-    return rc ? rc : torn_rc ? torn_rc : untouched_rc;
+    return rc ? rc : torn_rc;
 }
 
 int live_at_end_load(struct rules *r)
@@ -118,7 +139,9 @@ int live_at_end_load(struct rules *r)
     if (rc == 0) {
         noise = noise_open(walk);
         rc = own_ends_open(r->db, &own, r->err);
-        rc = rc ? rc : add_live(r, noise, &own);
+        int64_t *untouched = rc ? NULL : untouched_of(r, &rc);
+        rc = rc ? rc : add_live(r, noise, &own, untouched);
+        free(untouched);
         own_ends_close(&own);
     }
     noise_close(noise);

@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/search.h"
 #include "../../common/sum.h"
+#include "../query/look_rows.h"
 #include "../query/site_rows.h"
 #include "rules.h"
 
@@ -44,16 +45,19 @@ void rule_add(struct rules *r, int64_t site_id, enum line_sum sum, int64_t value
     sum_add(into, value);
 }
 
-/* What looks at present pages saw at the peak, of the few sites that have it. */
+/* What looks at present pages saw at the peak. */
 static int add_untouched(struct rules *r)
 {
-    sqlite3_stmt *s = rule_query(
-        r, "SELECT site_id, untouched_bytes FROM resident_site JOIN resident_scan USING(scan_id) WHERE is_peak");
-    int step = SQLITE_ERROR;
-    while (s && (step = sqlite3_step(s)) == SQLITE_ROW)
-        rule_add(r, sqlite3_column_int64(s, 0), LINE_UNTOUCHED_BYTES, rule_amount(s, 1));
-    sqlite3_finalize(s);
-    return step == SQLITE_DONE ? 0 : db_error(r->db, r->err);
+    static const enum packed_column column = PACKED_resident_site_untouched_bytes;
+    struct look_rows rows;
+    int rc = look_rows_open(r->db, LOOKS_PEAK, &column, 1, &rows, r->err);
+    while (rc == 0 && (rc = look_rows_next(&rows, r->err)) == 1) {
+        if (look_rows_value(&rows, 0))
+            rule_add(r, rows.site_id, LINE_UNTOUCHED_BYTES, rule_sane(look_rows_value(&rows, 0)));
+        rc = 0;
+    }
+    look_rows_close(&rows);
+    return rc;
 }
 
 /* Sites without a line, of a recording whose symbols were never looked up, go by their address. */

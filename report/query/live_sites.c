@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "at.h"
+#include "site_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static int mark_instants(sqlite3 *db, const struct instant *at, uint8_t *is_live
 uint8_t *live_sites(sqlite3 *db, const struct instant *at, size_t *count)
 {
     const int64_t events = db_meta_int(db, "event_count", 0);
-    const int64_t highest = db_int(db, "SELECT max(site_id) FROM site", -1);
+    const int64_t highest = site_rows_last(db);
     if (events < EVENTS_LEAST || highest < 0 || highest > UINT32_MAX || highest > events / EVENTS_OF_SITE)
         return NULL;
     *count = (size_t)highest + 1;

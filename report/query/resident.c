@@ -1,8 +1,8 @@
 #include "resident.h"
 
 #include "../../common/db.h"
-#include "../../common/packed.h"
 #include "../../common/units.h"
+#include "look_rows.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,57 +30,22 @@ static int load(sqlite3 *db, const char *sql, int64_t *const values[], int count
     return rc;
 }
 
-/* The packed columns of the looks, where nothing stands before them; they must be let go. NULL: plain rows. */
-static struct packed *packed_looks(sqlite3 *db)
-{
-    static const char sql[] = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'resident_site' AND sql LIKE 'CREATE "
-                              "VIRTUAL TABLE%USING packed_resident_site'";
-    struct packed *p = db_int(db, sql, 0) ? packed_shared(db) : NULL;
-    if (p)
-        packed_hold(p);
-    return p;
-}
-
-/* Of each look at the peak, column by column, in double as SQLite's total(). */
-static int load_packed_sites(sqlite3 *db, struct packed *packed, struct resident_peak *p, struct error *err)
+static int load_sites(sqlite3 *db, struct resident_peak *p, struct error *err)
 {
     static const enum packed_column columns[] = {PACKED_resident_site_live_bytes, PACKED_resident_site_resident_bytes,
                                                  PACKED_resident_site_untouched_bytes};
     int64_t *const into[] = {&p->live_bytes, &p->block_bytes, &p->untouched_bytes};
-    double sums[] = {0, 0, 0};
-    long count = packed_count(packed, PACKED_TABLE_resident_site);
-    const struct packed_values *values[3];
-    sqlite3_stmt *s = NULL;
-    int rc = count < 0 ? (int)count : 0;
-    for (int i = 0; i < 3 && rc == 0; i++)
-        rc = packed_read(packed, columns[i], &values[i]);
-    if (rc)
-        return error_set(err, EIO, "%s: %s", sqlite3_db_filename(db, "main"), packed_error(rc));
-    rc = db_prepare(db, "SELECT scan_id FROM resident_scan WHERE is_peak", &s, err);
-    while (rc == 0 && db_next(s, &rc, err)) {
-        uint32_t row, last;
-        packed_look_rows(packed, sqlite3_column_int64(s, 0), &row, &last);
-        for (; row <= last; row++)
-            for (int i = 0; i < 3; i++)
-                sums[i] += (double)(int64_t)packed_at(values[i], row);
+    double sums[] = {0, 0, 0}; /* as SQLite's total() */
+    struct look_rows rows;
+    int rc = look_rows_open(db, LOOKS_PEAK, columns, 3, &rows, err);
+    while (rc == 0 && (rc = look_rows_next(&rows, err)) == 1) {
+        for (int i = 0; i < 3; i++)
+            sums[i] += (double)look_rows_value(&rows, i);
+        rc = 0;
     }
-    sqlite3_finalize(s);
+    look_rows_close(&rows);
     for (int i = 0; i < 3; i++)
         *into[i] = sums[i] >= 0x1p63 ? INT64_MAX : sums[i] < -0x1p63 ? INT64_MIN : (int64_t)sums[i];
-    return rc;
-}
-
-static int load_sites(sqlite3 *db, struct resident_peak *p, struct error *err)
-{
-    static const char sql[] =
-        "SELECT CAST(total(r.live_bytes) AS INTEGER), CAST(total(r.resident_bytes) AS INTEGER), "
-        "CAST(total(r.untouched_bytes) AS INTEGER) FROM resident_site r JOIN resident_scan c USING(scan_id) WHERE "
-        "c.is_peak";
-    struct packed *packed = packed_looks(db);
-    if (!packed)
-        return load(db, sql, (int64_t *const[]){&p->live_bytes, &p->block_bytes, &p->untouched_bytes}, 3, err);
-    int rc = load_packed_sites(db, packed, p, err);
-    packed_let(packed);
     return rc;
 }
 

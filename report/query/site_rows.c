@@ -97,6 +97,12 @@ void site_rows_close(struct site_rows *rows)
     rows->s = NULL;
 }
 
+int64_t site_rows_last(sqlite3 *db)
+{
+    long count = is_packed(db) ? packed_count(packed_shared(db), PACKED_TABLE_site) : 0;
+    return count > 0 ? count : db_int(db, "SELECT max(site_id) FROM site", -1);
+}
+
 int site_rows_next(struct site_rows *rows, struct error *err)
 {
     if (rows->packed) {

@@ -33,6 +33,8 @@ int site_rows_open(sqlite3 *db, const enum packed_column *columns, int count, st
 int site_rows_open_line(sqlite3 *db, int64_t line_id, int is_recorded, const enum packed_column *columns, int count,
                         struct site_rows *rows, struct error *err);
 void site_rows_close(struct site_rows *rows);
+/* The highest site_id; -1 where there is no site, or none can be read. */
+int64_t site_rows_last(sqlite3 *db);
 /* The next one: 1; 0: there is none left; -errno with err. */
 int site_rows_next(struct site_rows *rows, struct error *err);
 

@@ -292,6 +292,14 @@ void match_shown_name(const char *name, enum match_parts parts, struct buf *out)
                              .goes_on = 1,
                              .with_closures = parts == MATCH_CLOSURES || parts == MATCH_SHORT,
                              .is_unargued = parts == MATCH_SHORT});
+    buf_puts(out, match_unit(name));
+}
+
+const char *match_unit(const char *name)
+{
+    size_t length = strlen(name);
+    const char *at = length && name[length - 1] == ']' ? strrchr(name, '[') : NULL;
+    return at && at > name && at[-1] == ' ' && !begins(at, "[clone ") ? at - 1 : "";
 }
 
 int match_has_closure(const char *name)

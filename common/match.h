@@ -27,6 +27,10 @@ enum match_parts {
 };
 void match_shown_name(const char *name, enum match_parts parts, struct buf *out);
 
+/* What the recorder says behind a name that functions of several source files have: " [a.c]"; "" where it does not.
+ * match_shown_name keeps it, match_bare_name does not. */
+const char *match_unit(const char *name);
+
 /* Whether a closure is in the name, also among template arguments: compilers number them in their order. */
 int match_has_closure(const char *name);
 

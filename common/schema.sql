@@ -94,7 +94,7 @@ CREATE TABLE file( -- source files
 
 CREATE TABLE function(
   function_id INTEGER PRIMARY KEY,
-  name        TEXT NOT NULL,    -- demangled, with arguments where the symbol has them
+  name        TEXT NOT NULL,    -- demangled, with arguments where the symbol has them; "f(int) [a.cpp]" where several files have one
   plain_name  TEXT NOT NULL,    -- the name alone: no scope, template or call arguments
   raw_name    TEXT NOT NULL,    -- as in the symbol table
   file_id     INTEGER REFERENCES file, -- where it is declared

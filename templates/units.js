@@ -71,6 +71,7 @@ function baseName(path) {
 const STRIPPED = /^(.+?)(?:\.(?:cpython|pypy|abi).*)?\.so(?:\.[^+]*)?(\+0x[0-9a-f]+)$/;
 
 const OPERATOR = /operator(?:<=>|<<=|>>=|->\*|\(\)|\[\]|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|[-+*/%^&|]=|->|""|[-<>+*/%^&|~!=, ])/y;
+const UNIT = / \[(?!clone )[^\]]*\]$/y; /* "f(int) [a.cpp]": what the recorder says of a name of several files */
 const WHOLE = /\(anonymous namespace\)|(?<=\.)\(\*[^)]*\)/y; /* and Go's "main.(*T).f" */
 const WITHIN = /(?: const)?(?: volatile)?(?: ?&&?)?(?:\[[^\]]*\])?::/y; /* what is in a function, behind its arguments */
 
@@ -201,7 +202,8 @@ function shortName(name, level = 0) {
     }
     i++;
   }
-  return cutEndless(out.trim() || name);
+  const unit = level ? '' : matchAt(UNIT, name, Math.max(name.lastIndexOf(' ['), 0));
+  return cutEndless(out.trim() || name) + unit;
 }
 
 /* One word that nobody reads, as text_is_endless (common/text.c) has it. */

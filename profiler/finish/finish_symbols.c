@@ -253,10 +253,11 @@ static int run(struct pass *p, sqlite3_stmt *s)
 
 /* The same function is one row in all modules that hold it, when the debug information says where it is declared; names
  * from symbol tables are told apart by module. */
-static uint32_t *function_slot(struct pass *p, int64_t file, int line, uint32_t job, const char *raw_name)
+static uint32_t *function_slot(struct pass *p, int64_t file, int line, uint32_t job, const char *raw_name,
+                               const char *name)
 {
     struct buf key = BUF(1 << 20);
-    buf_printf(&key, "%lld:%d:%u:%s", (long long)file, line, file ? 0 : job + 1, raw_name);
+    buf_printf(&key, "%lld:%d:%u:%s:%s", (long long)file, line, file ? 0 : job + 1, raw_name, file ? "" : name);
     uint32_t *slot = text_map_slot(&p->functions, buf_text(&key), key.length);
     buf_free(&key);
     return slot;
@@ -278,7 +279,7 @@ static int load_names(struct pass *p)
     if (rc)
         return rc;
     while (sqlite3_step(s) == SQLITE_ROW)
-        *function_slot(p, sqlite3_column_int64(s, 1), sqlite3_column_int(s, 2), 0, db_text(s, 3)) =
+        *function_slot(p, sqlite3_column_int64(s, 1), sqlite3_column_int(s, 2), 0, db_text(s, 3), "") =
             (uint32_t)sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
     return 0;
@@ -362,12 +363,12 @@ static int function_row(struct pass *p, const struct symbols_frame *f, uint32_t 
     int rc = file_row(p, f->declared_file, &file);
     if (rc)
         return rc;
-    uint32_t *slot = function_slot(p, file, f->declared_line, job, f->raw_name);
+    const char *name = f->name ? f->name : f->raw_name;
+    uint32_t *slot = function_slot(p, file, f->declared_line, job, f->raw_name, name);
     if (*slot) {
         *id = *slot;
         return 0;
     }
-    const char *name = f->name ? f->name : f->raw_name;
     char *plain = symbols_plain_name(name);
     sqlite3_bind_text(p->insert_function, 1, name, -1, SQLITE_STATIC);
     sqlite3_bind_text(p->insert_function, 2, plain, -1, SQLITE_STATIC);

@@ -108,9 +108,9 @@ static int is_mangled(const char *name)
  * symbol table, perhaps with a version. */
 static void name_as_called(struct symbols *s, uint64_t offset, struct symbols_frame *outer)
 {
-    const char *own = outer->raw_name, *raw;
+    const char *own = outer->raw_name, *raw, *unit;
     char name[256];
-    if (!own || *own != '_' || is_mangled(own) || !s->elf || !(raw = symbols_elf_name(s->elf, offset)))
+    if (!own || *own != '_' || is_mangled(own) || !s->elf || !(raw = symbols_elf_name(s->elf, offset, &unit)))
         return;
     size_t length = strcspn(raw, "@");
     if (length >= sizeof name || strspn(raw, "_") >= strspn(own, "_"))
@@ -124,19 +124,24 @@ static void name_as_called(struct symbols *s, uint64_t offset, struct symbols_fr
 int symbols_lookup(struct symbols *s, uint64_t offset, struct symbols_frame frames[SYMBOLS_INLINE_MAX])
 {
     int count = 0, wants_symbol = 1;
+    const char *unit = NULL;
     if (s->dwarf)
         count = symbols_dwarf_lookup(s->dwarf, offset - s->dwarf_bias, frames, &wants_symbol);
     if (count && !wants_symbol) {
         name_as_called(s, offset, &frames[count - 1]);
         return count;
     }
-    const char *raw = s->elf ? symbols_elf_name(s->elf, offset) : s->perf ? symbols_perf_name(s->perf, offset) : NULL;
+    const char *raw = s->elf    ? symbols_elf_name(s->elf, offset, &unit)
+                      : s->perf ? symbols_perf_name(s->perf, offset)
+                                : NULL;
     struct symbols_frame *outer = &frames[count ? count - 1 : 0];
     if (!raw || (count && outer->raw_name && !is_mangled(raw)))
         return count;
     if (count == 0)
         memset(frames, 0, sizeof *frames);
     outer->raw_name = symbols_strings_name(s->strings, raw, &outer->name);
+    if (unit && !count && outer->name)
+        outer->name = symbols_strings_of_unit(s->strings, outer->name, unit);
     return count ? count : outer->raw_name != NULL;
 }
 

@@ -14,7 +14,7 @@ struct symbols; /* one ELF file (or perf map) */
 
 struct symbols_frame {         /* strings: borrowed until the next symbols_lookup on the same struct symbols */
     const char *raw_name;      /* linkage name; NULL: unknown */
-    const char *name;          /* demangled; NULL: unknown */
+    const char *name;          /* demangled, as "f(int) [a.cpp]" if several source files have one; NULL: unknown */
     const char *file;          /* absolute path; NULL: no line information */
     int line;                  /* 0: unknown */
     int column;                /* 0: unknown */

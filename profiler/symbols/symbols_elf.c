@@ -1,6 +1,8 @@
 #include "symbols_private.h"
 
+#include "../../common/array.h"
 #include "../../common/buf.h"
+#include "../../common/map.h"
 #include "../../common/search.h"
 
 #include <elfutils/libdwelf.h>
@@ -14,11 +16,13 @@
 #include <unistd.h>
 
 #define SYMBOLS_MAX (8u << 20)
+#define NAME_PART   512 /* of a name, by which it is told from others */
 
 struct symbol {
     uint64_t start, end;
     uint64_t reach; /* the largest end of this and all before it */
     const char *name;
+    const char *unit; /* the source file of a local function; NULL: not known, or no other one has its name */
     uint8_t sized;
     uint8_t rank; /* smaller is better */
 };
@@ -211,7 +215,8 @@ static uint64_t section_end(Elf *elf, GElf_Word section, const GElf_Sym *sym, GE
     return value + (end - sym->st_value);
 }
 
-static int take_symbol(struct symbols_elf *e, int index, struct symbol *out)
+/* unit: of the local symbols that follow, which a symbol of that type sets. */
+static int take_symbol(struct symbols_elf *e, int index, const char **unit, struct symbol *out)
 {
     GElf_Sym sym;
     GElf_Addr value;
@@ -219,6 +224,8 @@ static int take_symbol(struct symbols_elf *e, int index, struct symbol *out)
     Elf *elf;
     Dwarf_Addr bias;
     const char *name = dwfl_module_getsym_info(e->module, index, &sym, &value, &section, &elf, &bias);
+    if (name && GELF_ST_TYPE(sym.st_info) == STT_FILE)
+        *unit = *name && *name != '<' ? name : NULL; /* "<artificial>" */
     if (!name || !*name || name[0] == '$' || section == SHN_UNDEF || !elf)
         return 0;
     int rank = rank_of(&sym);
@@ -226,6 +233,8 @@ static int take_symbol(struct symbols_elf *e, int index, struct symbol *out)
     if (!limit)
         return 0;
     *out = (struct symbol){.start = value, .end = limit, .name = name, .rank = (uint8_t)rank};
+    if (GELF_ST_BIND(sym.st_info) == STB_LOCAL)
+        out->unit = *unit;
     if (sym.st_size) {
         out->sized = 1;
         if (sym.st_size < limit - value)
@@ -262,8 +271,39 @@ static void settle(struct symbols_elf *e)
     }
 }
 
+static const char several[] = "";
+
+/* Forgets the source files of functions whose names say which one they are. */
+static void keep_needed_units(struct symbols_elf *e)
+{
+    struct text_map names = {0}; /* the number of a name */
+    const char **units = NULL;   /* by that: the first one, or several */
+    size_t count = 0, capacity = 0;
+    uint32_t *number = xcalloc(e->count, sizeof *number);
+    for (size_t i = 0; i < e->count; i++) {
+        const struct symbol *s = &e->symbols[i];
+        if (!s->unit)
+            continue;
+        uint32_t *slot = text_map_slot(&names, s->name, strnlen(s->name, NAME_PART));
+        if (!*slot) {
+            *ARRAY_ADD(units, count, capacity) = s->unit;
+            *slot = (uint32_t)count;
+        } else if (units[*slot - 1] != several && strcmp(units[*slot - 1], s->unit)) {
+            units[*slot - 1] = several;
+        }
+        number[i] = *slot;
+    }
+    for (size_t i = 0; i < e->count; i++)
+        if (number[i] && units[number[i] - 1] != several)
+            e->symbols[i].unit = NULL;
+    text_map_close(&names);
+    free(units);
+    free(number);
+}
+
 static void index_symbols(struct symbols_elf *e)
 {
+    const char *unit = NULL;
     if (e->is_indexed)
         return;
     e->is_indexed = 1;
@@ -274,9 +314,11 @@ static void index_symbols(struct symbols_elf *e)
         count = (int)SYMBOLS_MAX;
     e->symbols = xcalloc((size_t)count, sizeof *e->symbols);
     for (int i = 1; i < count; i++)
-        e->count += (size_t)take_symbol(e, i, &e->symbols[e->count]);
-    if (e->count)
-        qsort(e->symbols, e->count, sizeof *e->symbols, by_start);
+        e->count += (size_t)take_symbol(e, i, &unit, &e->symbols[e->count]);
+    if (!e->count)
+        return;
+    keep_needed_units(e);
+    qsort(e->symbols, e->count, sizeof *e->symbols, by_start);
     settle(e);
 }
 
@@ -295,13 +337,16 @@ static int is_its_code(struct symbols_elf *e, const struct symbol *s, uint64_t o
     return !elf || symbols_function_begin(elf, offset - bias) + bias <= s->start;
 }
 
-const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset)
+const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset, const char **unit)
 {
     index_symbols(e);
+    *unit = NULL;
     const size_t low = SEARCH_FIRST(e->count, i, e->symbols[i].start <= offset);
     for (size_t i = low; i-- > 0 && e->symbols[i].reach > offset;)
-        if (offset < e->symbols[i].end && is_its_code(e, &e->symbols[i], offset))
+        if (offset < e->symbols[i].end && is_its_code(e, &e->symbols[i], offset)) {
+            *unit = e->symbols[i].unit;
             return e->symbols[i].name;
+        }
     return NULL;
 }
 

@@ -19,6 +19,8 @@ struct symbols_strings *symbols_strings_open(void);
 void symbols_strings_close(struct symbols_strings *t);
 /* Both results live until the close. raw: "" and NULL give NULL. */
 const char *symbols_strings_name(struct symbols_strings *t, const char *raw, const char **demangled);
+/* "f(int) [a.c]" */
+const char *symbols_strings_of_unit(struct symbols_strings *t, const char *name, const char *unit);
 const char *symbols_strings_path(struct symbols_strings *t, const char *directory, const char *path);
 
 /* symbols_elf.c */
@@ -26,8 +28,9 @@ struct symbols_elf;
 /* Returns NULL with the reason in why. */
 struct symbols_elf *symbols_elf_open(const char *path, const char *build_id, char *why, size_t why_size);
 void symbols_elf_close(struct symbols_elf *e);
-/* The name of the symbol at the file's own address; NULL: none. Borrowed until close. */
-const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset);
+/* The name of the symbol at the file's own address; NULL: none. unit: its source file, as "a.c", where functions of
+ * several files have its name; or NULL. Borrowed until close. */
+const char *symbols_elf_name(struct symbols_elf *e, uint64_t offset, const char **unit);
 int symbols_elf_has_symbols(struct symbols_elf *e);
 Dwarf *symbols_elf_dwarf(struct symbols_elf *e, uint64_t *bias); /* NULL: none */
 /* Files whose presence, size and time decide what a look-up answers (debug files found and those that were not). */

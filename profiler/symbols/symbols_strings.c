@@ -54,6 +54,13 @@ const char *symbols_strings_name(struct symbols_strings *t, const char *raw, con
     return copy;
 }
 
+const char *symbols_strings_of_unit(struct symbols_strings *t, const char *name, const char *unit)
+{
+    buf_reset(&t->path);
+    buf_printf(&t->path, "%s [%.*s]", name, (int)strnlen(unit, PATH_LIM), unit);
+    return t->path.failed ? name : text_map_key(text_map_slot(&t->text, t->path.data, t->path.length));
+}
+
 /* Adds path to b without "." components and doubled slashes, which only make one file look like two. ".." stays: what
  * is before it may be a link. */
 static void add_path(struct buf *b, const char *path)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TABLE_MAGIC 0x344d595350524d00ull /* a change of the layout or of the look-up changes it */
+#define TABLE_MAGIC 0x354d595350524d00ull /* a change of the layout or of the look-up changes it */
 #define PROBES_MAX  16
 
 struct header {

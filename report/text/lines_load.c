@@ -167,6 +167,7 @@ static struct lines_group *group_of(struct lines_groups *groups, const struct wa
     int64_t file_id = sqlite3_column_int64(s, 1), device_id = sqlite3_column_int64(s, 4);
     struct buf name = BUF(1 << 20);
     match_bare_name(w->name, !w->line, &name);
+    buf_puts(&name, match_unit(w->name));
     for (int i = groups->count - 1; i >= 0; i--)
         if (is_same(&groups->group[i], w, name.length ? name.data : w->name, file_id, device_id)) {
             buf_free(&name);

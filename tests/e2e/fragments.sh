@@ -99,6 +99,42 @@ at_most "trimmed, in % of what fell" 102 $((100 * gone * 1048576 / 10 / fell))
 record_ok "$program" keep
 "$MEMPROF" report --segments out.db >segments
 lacks "not trimmed" segments "took no memory"
+# what the program frees as it ends was there when its pages were last looked at
+cat >freed.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char *rows[5000], *top, *volatile small;
+__attribute__((destructor)) static void end(void)
+{
+    for (int i = 0; i < 5000; i++)
+        free(rows[i]);
+}
+int main(void)
+{
+    for (int i = 0; i < 5000; i++) {
+        rows[i] = malloc(3000);
+        memset(rows[i], 1, 3000);
+    }
+    top = strdup("keeps the heap's top");
+    for (int i = 0; i < 60; i++) {
+        usleep(10000);
+        small = malloc(100);
+        free(small);
+    }
+    return !top;
+}
+END
+$CC -O1 -o freed freed.c
+record_ok ./freed
+# as where a look at the very end would have cost too much, and the last one was when all was there
+last=$("$MEMPROF" sql --csv out.db "SELECT max(time_ns) FROM v_event WHERE size_bytes = 100" | tail -n 1 | tr -d '\r')
+sqlite3 out.db "UPDATE resident_scan SET is_last = is_peak; UPDATE resident_scan SET time_ns = $last WHERE is_peak"
+"$MEMPROF" report --segments out.db >segments
+at_least "free at its end" 14000000 "$(all held_page_bytes)"
+at_least "... which a look saw in use" 14000000 "$(value "SELECT sum(live_bytes) FROM resident_site JOIN resident_scan
+    USING(scan_id) WHERE is_last")"
+lacks "freed as it ended" segments "took no memory"
 # so many free chunks that glibc is not asked again before the end: what it maps then is reserved all the same
 cat >late.c <<'END'
 #include <stdio.h>

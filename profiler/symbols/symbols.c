@@ -121,13 +121,31 @@ static void name_as_called(struct symbols *s, uint64_t offset, struct symbols_fr
         outer->raw_name = symbols_strings_name(s->strings, name, &outer->name);
 }
 
+/* The symbol of a function's own code, where that is what it claims to be: linkers fold functions of equal code. */
+static void name_inlined(struct symbols *s, uint64_t offset, struct symbols_frame *frame)
+{
+    const char *unit, *raw = s->elf ? symbols_elf_name(s->elf, offset, &unit) : NULL, *name;
+    if (!raw || !is_mangled(raw) || !(raw = symbols_strings_name(s->strings, raw, &name)))
+        return;
+    char *plain = symbols_plain_name(name);
+    if (strncmp(frame->raw_name, plain, strlen(plain)) == 0) {
+        frame->raw_name = raw;
+        frame->name = name;
+    }
+    free(plain);
+}
+
 int symbols_lookup(struct symbols *s, uint64_t offset, struct symbols_frame frames[SYMBOLS_INLINE_MAX])
 {
-    int count = 0, wants_symbol = 1;
+    int count = 0;
+    uint64_t symbol_at[SYMBOLS_INLINE_MAX];
     const char *unit = NULL;
     if (s->dwarf)
-        count = symbols_dwarf_lookup(s->dwarf, offset - s->dwarf_bias, frames, &wants_symbol);
-    if (count && !wants_symbol) {
+        count = symbols_dwarf_lookup(s->dwarf, offset - s->dwarf_bias, frames, symbol_at);
+    for (int i = 0; i + 1 < count; i++)
+        if (symbol_at[i])
+            name_inlined(s, symbol_at[i] + s->dwarf_bias, &frames[i]);
+    if (count && !symbol_at[count - 1]) {
         name_as_called(s, offset, &frames[count - 1]);
         return count;
     }

@@ -44,6 +44,7 @@ struct scope {
 struct symbols_dwarf {
     Dwarf *dwarf;
     struct symbols_strings *strings;
+    struct symbols_scopes *functions; /* NULL: not asked for yet */
     struct unit *units;
     size_t unit_count;
     struct ranges ranges; /* of units */
@@ -382,9 +383,25 @@ static int is_mangled_language(struct unit *u)
     }
 }
 
-int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbols_frame *frames, int *wants_symbol)
+/* Of a function that was inlined and has no name but its own: by what it is in. Returns where its symbol may be. */
+static uint64_t name_by_scope(struct symbols_dwarf *d, Dwarf_Die *die, struct symbols_frame *frame)
 {
-    *wants_symbol = 0;
+    Dwarf_Attribute attribute;
+    uint64_t copy;
+    if (!frame->raw_name || dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
+        return 0;
+    if (!d->functions)
+        d->functions = symbols_scopes_open(d->strings);
+    const char *name = symbols_scopes_name(d->functions, die, frame->raw_name, &copy);
+    if (name)
+        frame->name = name;
+    return copy;
+}
+
+int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbols_frame *frames,
+                         uint64_t symbol_at[SYMBOLS_INLINE_MAX])
+{
+    symbol_at[0] = 0;
     struct unit *unit = NULL;
     Dwarf_Die *function = find_in_units(d, address, 0, &unit);
     if (!function && unit)
@@ -399,7 +416,7 @@ int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbo
     memset(frames, 0, sizeof *frames);
     if (!function) {
         position_of_address(d, unit, address, frames);
-        *wants_symbol = 1;
+        symbol_at[0] = address;
         return frames->line > 0;
     }
     open_function(d, function);
@@ -414,12 +431,14 @@ int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbo
         struct scope *scope = &d->scopes[chain[depth - 1 - i]];
         name_frame(d, &scope->die, &frames[i]);
         frames[i].is_inline = i + 1 < depth;
+        symbol_at[i] = i + 1 < depth && is_mangled_language(unit) ? name_by_scope(d, &scope->die, &frames[i]) : 0;
         if (i + 1 < depth)
             position_of_call(d, &scope->die, &frames[i + 1]);
     }
     position_of_address(d, unit, address, &frames[0]);
     const char *raw = frames[depth - 1].raw_name;
-    *wants_symbol = !raw || (strncmp(raw, "_Z", 2) && strncmp(raw, "_R", 2) && is_mangled_language(unit));
+    if (!raw || (strncmp(raw, "_Z", 2) && strncmp(raw, "_R", 2) && is_mangled_language(unit)))
+        symbol_at[depth - 1] = address;
     return depth;
 }
 
@@ -447,6 +466,7 @@ void symbols_dwarf_close(struct symbols_dwarf *d)
     free(d->rangeless);
     free(d->scopes);
     free(d->scope_ranges.items);
+    symbols_scopes_close(d->functions);
     free(d);
 }
 

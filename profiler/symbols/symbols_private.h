@@ -19,6 +19,7 @@ struct symbols_strings *symbols_strings_open(void);
 void symbols_strings_close(struct symbols_strings *t);
 /* Both results live until the close. raw: "" and NULL give NULL. */
 const char *symbols_strings_name(struct symbols_strings *t, const char *raw, const char **demangled);
+const char *symbols_strings_keep(struct symbols_strings *t, const char *text); /* a copy that lives until the close */
 /* "f(int) [a.c]" */
 const char *symbols_strings_of_unit(struct symbols_strings *t, const char *name, const char *unit);
 const char *symbols_strings_path(struct symbols_strings *t, const char *directory, const char *path);
@@ -39,15 +40,24 @@ int symbols_elf_probes(struct symbols_elf *e, char *paths[SYMBOLS_PROBES_MAX]); 
 /* symbols_functions.c: the last begin of a function that is not behind address; 0: not known. */
 uint64_t symbols_function_begin(Elf *elf, uint64_t address);
 
+/* symbols_scopes.c: the names of functions whose entries have no linkage name, by what they are in. */
+struct symbols_scopes;
+struct symbols_scopes *symbols_scopes_open(struct symbols_strings *strings);
+void symbols_scopes_close(struct symbols_scopes *s);
+/* "f" -> "a::f", or NULL: it is in nothing. copy: the address of the function's code where it was not inlined in its
+ * unit, whose symbol has its full name; 0: there is none. Reads the whole unit the first time. */
+const char *symbols_scopes_name(struct symbols_scopes *s, Dwarf_Die *function, const char *name, uint64_t *copy);
+
 /* symbols_dwarf.c */
 struct symbols_dwarf;
 struct symbols_dwarf *symbols_dwarf_open(Dwarf *dwarf, struct symbols_strings *strings);
 void symbols_dwarf_close(struct symbols_dwarf *d);
 int symbols_dwarf_is_empty(const struct symbols_dwarf *d);
 int symbols_dwarf_is_split(const struct symbols_dwarf *d); /* a split unit was used: its .dwo file has no identity */
-/* As symbols_lookup; a frame without a function has raw_name NULL but may have a line. *wants_symbol: the symbol table
- * may know a better name for the outermost frame: gcc leaves functions local to others without their full names. */
-int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbols_frame *frames, int *wants_symbol);
+/* As symbols_lookup; a frame without a function has raw_name NULL but may have a line. symbol_at: of each frame the
+ * address whose symbol may be a better name, or 0: gcc leaves functions local to others without their full names. */
+int symbols_dwarf_lookup(struct symbols_dwarf *d, uint64_t address, struct symbols_frame *frames,
+                         uint64_t symbol_at[SYMBOLS_INLINE_MAX]);
 
 /* symbols_perf.c */
 struct symbols_perf;

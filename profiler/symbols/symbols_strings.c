@@ -54,6 +54,11 @@ const char *symbols_strings_name(struct symbols_strings *t, const char *raw, con
     return copy;
 }
 
+const char *symbols_strings_keep(struct symbols_strings *t, const char *text)
+{
+    return text_map_key(text_map_slot(&t->text, text, strlen(text)));
+}
+
 const char *symbols_strings_of_unit(struct symbols_strings *t, const char *name, const char *unit)
 {
     buf_reset(&t->path);

@@ -1,5 +1,5 @@
-# C++ functions local to a file, which gcc leaves without a linkage name and inlines: -O2 -g, as most are built. Each has
-# the name that it has where it is not inlined, as far as debug information tells.
+# C++ functions local to a file, which gcc leaves without a linkage name and inlines: -O2 -g, as most are built. Each
+# has the name that it has where it is not inlined, as far as debug information tells.
 need python3
 cat >app.cpp <<'EOF'
 #include <cstdlib>

@@ -39,7 +39,8 @@ void process_start(uint32_t start_kind, uint32_t parent_slot, int parent_pid)
         process.state = PROCESS_OFF;
         return;
     }
-    if (!session_slot_claim(start_kind, parent_slot, parent_pid)) {
+    /* one that may not ask who it is (a filter forbids it) could not be seen to end */
+    if (process.pid < 1 || !session_slot_claim(start_kind, parent_slot, parent_pid)) {
         process.state = PROCESS_REFUSED;
         return;
     }

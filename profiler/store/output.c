@@ -84,7 +84,7 @@ static void unlock_directory(struct output *output)
     output->directory_fd = -1;
 }
 
-enum found { FOUND_NOTHING, FOUND_OURS, FOUND_BUSY, FOUND_OTHER };
+enum found { FOUND_NOTHING, FOUND_OURS, FOUND_BUSY, FOUND_OTHER, FOUND_LIMIT };
 
 static enum found look(const char *path, struct error *err)
 {
@@ -105,6 +105,10 @@ static enum found look(const char *path, struct error *err)
         close(fd);
     if (busy)
         return FOUND_BUSY;
+    if (n < 0 && (code == EMFILE || code == ENFILE)) {
+        error_set(err, code, "%s: exists and cannot be read (%s); it is left as it is", path, strerror(code));
+        return FOUND_LIMIT;
+    }
     if (n < 0) {
         error_set(err, EEXIST, "%s: exists and cannot be read (%s); it is left as it is: choose another name with -o",
                   path, strerror(code));
@@ -174,6 +178,8 @@ int output_prepare(struct output *output, const char *path, struct error *err)
     int rc = 0;
     if (found == FOUND_BUSY)
         rc = error_set(err, EEXIST, "%s: is being written, as are all others up to it", output->path);
+    else if (found == FOUND_LIMIT)
+        rc = -EMFILE;
     else if (found == FOUND_OTHER || beside_check(output->path, err))
         rc = -EEXIST;
     else if (found == FOUND_OURS)

@@ -14,6 +14,8 @@ record "$PROGRAMS/filter" prctl work 39 # getpid
 equal "a recorder's call" 159 "$status"
 "$MEMPROF" report out.db >report.out
 contains "a recorder's call" report.out '! a seccomp filter killed a process for a system call that it does not allow'
+# one that only fails: of a child that cannot ask who it is nobody would see the end
+run 7 prctl refused 39
 run 7 prctl work 56   # clone: the heap's samples
 run 7 prctl work 228  # clock_gettime, beyond the vdso
 run 7 prctl work 257  # openat: the peak RSS, at the exit

@@ -8,6 +8,14 @@ code=0
 (ulimit -n 16 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
 equal "16 descriptors" 0 $code
 code=0
+sum=$(md5sum <out.db)
+for limit in 4 5; do
+    (exec 2>err && ulimit -n $limit && exec "$MEMPROF" run -q -o out.db -- sh -c 'exit 7') || code=$?
+    equal "$limit descriptors, and a recording there: its own status" 7 $code
+    contains "$limit descriptors: it says so" err "running it without recording"
+    equal "$limit descriptors: that recording" "$sum" "$(md5sum <out.db)"
+done
+code=0
 (ulimit -f 4000 && "$MEMPROF" run -q -o out.db -- "$SAMPLES/leak" 2>err) || code=$?
 equal "files of at most 2 MB: the program's own status" 0 $code
 [ ! -s err ] || contains "it says why, and runs it" err "ulimit -f)?; running it without recording"

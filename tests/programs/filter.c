@@ -1,6 +1,7 @@
 /* filter HOW WHAT NUMBER: a seccomp filter that kills the process at system call NUMBER, set by HOW: prctl or syscall;
  * then WHAT: "work" allocates in two threads for 300 ms and exits with 7, "threads" in 100 more that begin behind the
- * filter, "exec" executes true. */
+ * filter, "exec" executes true; "refused": the call fails, and a forked child allocates. */
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,14 +33,26 @@ static void *work(void *seconds)
     return NULL;
 }
 
+static int child_status(double seconds)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        work(&seconds);
+        _exit(7);
+    }
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 6;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
+    int is_refused = strcmp(argv[2], "refused") == 0;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[3]), 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, is_refused ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {4, code};
@@ -55,6 +69,8 @@ int main(int argc, char **argv)
         execl("/bin/true", "true", (char *)NULL);
         return 5;
     }
+    if (is_refused)
+        return child_status(seconds);
     pthread_t more[100];
     int count = strcmp(argv[2], "threads") == 0 ? 100 : 0;
     for (int i = 0; i < count; i++)

@@ -126,10 +126,10 @@ static int take_out(pid_t pid, struct error *err)
     if (rc)
         return rc;
     call.function = t.library ? remote_symbol(&t.remote, t.library, HOOK_DETACH, NULL) : 0;
-    if (!call.function)
-        rc = error_set(err, ESRCH, "%d: nothing is attached to it", (int)pid);
-    else
+    if (call.function)
         rc = inject(&t, &call, &result, err);
+    if (!call.function || (rc == 0 && result == -ESRCH))
+        rc = error_set(err, ESRCH, "%d: nothing is attached to it", (int)pid);
     target_close(&t);
     if (rc == 0 && result)
         rc = error_set(err, EAGAIN, "%d: not all of its slots could be put back; the hooks in them record nothing",

@@ -38,6 +38,8 @@ static int is_recorded(void)
            wire_collector_lives(process.control);
 }
 
+static uint32_t is_joined; /* or slots are still ours */
+
 static int join(const char *path)
 {
     if (is_recorded())
@@ -51,9 +53,10 @@ static int join(const char *path)
     start_once();
     is_pending = (uint32_t)slots_patch();
     process_start(WIRE_START_ATTACH, 0, (int)sys_call(SYS_getppid, 0, 0, 0));
+    is_joined = 1;
     if (gate.on)
         return 0;
-    slots_restore();
+    is_joined = slots_restore() > 0;
     return -EAGAIN;
 }
 
@@ -84,7 +87,8 @@ EXPORT int memprof_hook_door(const char *unused)
     return fd;
 }
 
-/* Returns how many slots are still ours. The library stays: a thread may be inside. */
+/* Returns how many slots are still ours, or -ESRCH: none were, as one that attaches may not have come so far. The
+ * library stays: a thread may be inside. */
 EXPORT int memprof_hook_detach(const char *unused)
 {
     struct thread *t = &self;
@@ -93,8 +97,12 @@ EXPORT int memprof_hook_detach(const char *unused)
         return -EBUSY;
     t->depth++;
     barrier();
-    process_off();
-    int left = slots_restore();
+    int left = -ESRCH;
+    if (is_joined) {
+        process_off();
+        left = slots_restore();
+        is_joined = left > 0;
+    }
     barrier();
     t->depth--;
     release();
@@ -116,4 +124,5 @@ void attach_left_by_fork(void)
 {
     release(); /* a look may have been under way in another thread of the parent's */
     slots_restore_in_child();
+    is_joined = 0;
 }

@@ -125,6 +125,27 @@ static void see_unseen(struct account *a, const struct event *e, struct process_
         a->counts.unseen_bytes = least;
 }
 
+static int is_of_one_thread(const struct account *a)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < a->thread_capacity && count < 2; i++)
+        count += a->threads[i] && a->threads[i]->devices;
+    return count < 2;
+}
+
+/* The other way round: what is live and glibc has not in use, in its arenas or mapped, was freed past us. It is asked
+ * of a process that has all that is live; where other threads go on meanwhile, two answers in a row must say so. */
+static void see_unfreed(struct account *a, const struct event *e, struct process_device *pd)
+{
+    const struct kind_account *heap = account_device(a, 0)->kinds[KIND_heap];
+    const struct process_account *p = account_process(a, e->process_id);
+    uint64_t used = (uint64_t)(e->stack_id - HEAP_ASKED + 1) * HEAP_USED_UNIT + e->address;
+    uint64_t active = heap && p->live->count == a->counts.live_blocks ? heap->level.active_bytes : 0;
+    uint64_t before = pd->unfreed_bytes;
+    pd->unfreed_bytes = active > used ? active - used : 0;
+    a->counts.unfreed_bytes = before < pd->unfreed_bytes && !is_of_one_thread(a) ? before : pd->unfreed_bytes;
+}
+
 void account_reserved_sample(struct account *a, const struct event *e)
 {
     struct device_account *d = account_device(a, e->device);
@@ -132,8 +153,10 @@ void account_reserved_sample(struct account *a, const struct event *e)
     struct process_device *pd = account_process_device(a, e->process_id, e->device);
     int is_heap = e->device == 0 && e->kind == KIND_heap;
     uint64_t size = e->size_bytes < LIVE_SIZE_MAX ? e->size_bytes : LIVE_SIZE_MAX;
-    if (is_heap && e->stack_id && !(e->inherited & EVENT_OF_CHILD) && !account_process(a, e->process_id)->has_moved)
+    if (is_heap && e->stack_id && !(e->inherited & EVENT_OF_CHILD) && !account_process(a, e->process_id)->has_moved) {
         see_unseen(a, e, pd);
+        see_unfreed(a, e, pd);
+    }
     if (is_heap && e->address <= size)
         size = heap_now(pd, e, size);
     if (is_heap && e->inherited & EVENT_OF_CHILD)

@@ -39,6 +39,7 @@ struct process_device {
     int64_t mapped_change;               /* ... and what events since then say */
     uint64_t mapped_before;              /* what glibc said more than the events: of allocations that come late */
     uint64_t unseen_bytes;               /* what it said was in use then, and no block is */
+    uint64_t unfreed_bytes;              /* what was live then, and it said was not in use */
     uint8_t has_inherited;               /* that is known */
     uint8_t is_asked;                    /* mapped_bytes is known */
     uint8_t device;

@@ -142,7 +142,7 @@ struct loss {
     const char *wrong; /* what numbers are wrong by so many; NULL, and not partial: none, a fact for `memprof info` */
 };
 
-#define LOSSES       16
+#define LOSSES       17
 #define UNSEEN_LEAST (1u << 20) /* less is what each thread keeps for itself */
 
 /* replaced: the caller's, of losses for as long as they are used. */
@@ -179,6 +179,10 @@ static void list_losses(const struct facts *f, struct loss losses[LOSSES], char 
         {"unseen_heap_bytes", "bytes that glibc's heap had in use, as it says, beside all blocks that are recorded",
          f->counts.unseen_bytes >= UNSEEN_LEAST ? f->counts.unseen_bytes : 0,
          "byte that glibc's heap had in use beside all blocks that are recorded", 0, NULL},
+        {"unfreed_heap_bytes", "bytes that count as live, and that glibc's heap had not in use, as it says",
+         f->counts.unfreed_bytes >= UNSEEN_LEAST ? f->counts.unfreed_bytes : 0,
+         "byte that counts as live, and that glibc's heap had not in use, as it says", 0,
+         "calls that were not seen freed them, so what is live is too high"},
         {"replaced_block", "allocations at the address of a live block: its free was not seen",
          f->counts.replaced_blocks, "allocation at the address of a live block: its free was not seen", 0,
          little_is((int64_t)f->counts.replaced_bytes, f->host_peak_bytes) ? NULL : replaced},

@@ -280,6 +280,10 @@ static void find_never_freed(struct rules *r)
     largest_process(r, beside.count > 0, 0, &largest);
     if (strcmp(d->name, "host") == 0)
         r->findings->largest_id = largest.process_id;
+    if (rule_frees_unseen(r)) { /* what is left over them nobody knows */
+        buf_free(&largest.name);
+        return;
+    }
     int is_one = largest.process_count > 1 && largest.peak_bytes; /* of several the largest tells */
     int64_t peak_bytes = is_one ? largest.peak_bytes : d->peak_active;
     if (keeps_its_heap(r, is_one ? largest.bytes : all, peak_bytes, is_one ? largest.is_torn : torn_bytes > 0)) {

@@ -10,6 +10,7 @@
 #include "../query/recorded.h"
 #include "../query/rotated_part.h"
 #include "../query/rows.h"
+#include "../query/unseen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,17 +135,29 @@ static void add_missed_frees(sqlite3 *db, void (*add)(void *context, enum note_k
     struct buf text = BUF(1024);
     char count[UNITS_TEXT];
     char *options = db_meta_text(db, "options");
-    int64_t missed = counter(db, "replaced_block");
-    if (missed > 0 && counter(db, "lost_event") == 0) {
+    static const char way[] = ". Code that calls the C library past preloaded libraries does so, as libraries loaded "
+                              "with RTLD_DEEPBIND; record again with --deepbind";
+    int64_t missed = counter(db, "replaced_block"), unfreed = unseen_freed_bytes(db);
+    const char *next = !options || !strstr(options, "--deepbind") ? way : "";
+    if (unfreed > 0) {
+        buf_printf(
+            &text,
+            "calls that were not seen freed %s of what counts as live: glibc said at last that so much less is in "
+            "use%s",
+            units_bytes(count, unfreed), next);
+        add(context, NOTE_MISSING, buf_text(&text));
+        buf_free(&text);
+        text = (struct buf)BUF(1024);
+    }
+    if (missed > 0 && !unfreed && counter(db, "lost_event") == 0) {
         buf_printf(&text, "%s block%s freed by calls that were not seen", units_count(count, missed),
                    missed == 1 ? " was" : "s were");
         add_missed_bytes(db, &text);
         const int little =
             little_is(counter(db, "replaced_bytes"),
                       db_int(db, "SELECT peak_active_bytes FROM total WHERE kind = 'all' AND device_id = 0", 0));
-        if (!little && (!options || !strstr(options, "--deepbind")))
-            buf_puts(&text, ". Code that calls the C library past preloaded libraries does so, as libraries loaded "
-                            "with RTLD_DEEPBIND; record again with --deepbind");
+        if (!little)
+            buf_puts(&text, next);
         add(context, little ? NOTE_LITTLE : NOTE_MISSING, buf_text(&text));
     }
     free(options);

@@ -89,10 +89,15 @@ int rule_has_unseen(struct rules *r)
     return unseen_blocks(r->db, NULL);
 }
 
+int rule_frees_unseen(struct rules *r)
+{
+    return r->device->device_id == 0 && unseen_freed_bytes(r->db) > r->device->end_bytes / REPLACED_SHARE;
+}
+
 int rule_replaces_unseen(struct rules *r)
 {
-    return r->device->device_id == 0 && rule_has_unseen(r) &&
-           unseen_frees(r->db) >= r->device->end_count / REPLACED_SHARE;
+    return rule_frees_unseen(r) || (r->device->device_id == 0 && rule_has_unseen(r) &&
+                                    unseen_frees(r->db) >= r->device->end_count / REPLACED_SHARE);
 }
 
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown)

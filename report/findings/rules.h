@@ -152,6 +152,8 @@ int rule_percent(int64_t part, int64_t whole);
 int rule_has_unseen(struct rules *r);
 /* ... and so many of them were freed that what grew on the device may have come in their place. */
 int rule_replaces_unseen(struct rules *r);
+/* Whether calls that were not seen freed a notable part of what counts as live at the end. */
+int rule_frees_unseen(struct rules *r);
 
 /* A finding of the rule on a device, with the row's severity. Until the next one of them. */
 struct finding *rule_finding(struct rules *r, const char *device);

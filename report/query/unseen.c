@@ -49,6 +49,11 @@ int64_t unseen_frees(sqlite3 *db)
                   0);
 }
 
+int64_t unseen_freed_bytes(sqlite3 *db)
+{
+    return db_int(db, "SELECT max(value) FROM counter WHERE name = 'unfreed_heap_bytes'", 0);
+}
+
 void unseen_say(sqlite3 *db, struct buf *text)
 {
     struct buf which = BUF(1 << 12);

@@ -31,8 +31,21 @@ says "blocks of calls that were not seen ("
 bytes=$(value "SELECT value FROM counter WHERE name = 'unseen_heap_bytes'")
 at_least "bytes that were not seen" $((8000 * 4016 - 65536)) "$bytes"
 at_most "bytes that were not seen" $((8000 * 4016 + (1 << 20))) "$bytes"
+equal "none was freed unseen" 0 "$(value "SELECT count(*) FROM counter WHERE name = 'unfreed_heap_bytes'")"
+# 7,000 of 8,000 blocks of 1,000 bytes were freed so: what glibc says is in use has their headers, and what it keeps
+record_ok "$program" freed "$PROGRAMS/lib_deep.so"
+bytes=$(value "SELECT value FROM counter WHERE name = 'unfreed_heap_bytes'")
+at_least "bytes that count as live" $((7000 * 1000 - 65536)) "$bytes"
+at_most "bytes that count as live" $((7000 * 1000)) "$bytes"
+"$MEMPROF" report out.db >report
+contains "freed unseen" report "! calls that were not seen freed 6.6"
+contains "freed unseen, what to do" report "record again with --deepbind"
+lacks "freed unseen" report "Never freed"
 # all of it is seen
 RUN_OPTIONS=--deepbind
+record_ok "$program" freed "$PROGRAMS/lib_deep.so"
+equal "--deepbind: all frees are known" "1000|0" "$(by_function fill | cut -d'|' -f5)|$(value "SELECT count(*) FROM
+    counter WHERE name = 'unfreed_heap_bytes'")"
 record_ok "$program" deep "$PROGRAMS/lib_deep.so"
 "$MEMPROF" report out.db --segments >segments
 lacks "--deepbind" segments "Not known"

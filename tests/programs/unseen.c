@@ -1,4 +1,5 @@
-/* Heaps of which a recording has few blocks: unseen replace|deep LIBRARY|small. Nothing of them is free. */
+/* Heaps of which a recording has few blocks: unseen replace|deep LIBRARY|small. Nothing of them is free. And one whose
+ * blocks are freed by calls that it does not see: freed LIBRARY. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,14 @@ static void go_on(size_t size)
     }
 }
 
+static int freed(void (*give_back)(void *))
+{
+    fill(malloc, 1000);
+    for (int i = 0; i < BLOCKS - 1000; i++)
+        give_back(blocks[i]);
+    return !blocks[BLOCKS - 1];
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "replace") == 0) {
@@ -55,6 +64,8 @@ int main(int argc, char **argv)
     }
     void *library = argc > 2 ? dlopen(argv[2], RTLD_NOW | RTLD_DEEPBIND) : NULL;
     void *(*own)(size_t) = library ? (void *(*)(size_t))dlsym(library, "own") : malloc;
+    if (strcmp(argv[1], "freed") == 0)
+        return freed((void (*)(void *))dlsym(library, "give_back"));
     fill(own, own == malloc ? 900 : 4000);
     char *large = malloc(20000);
     memset(large, 1, 20000);

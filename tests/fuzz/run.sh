@@ -34,6 +34,28 @@ printf 'int f(int x) { return x + 1; }\nint main(void) { return f(2); }\n' >"$wo
 ${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -nostdlib -r -o "$work/corpus-elf/tiny" "$work/tiny.c" 2>/dev/null || true
 ${CC:-gcc} -O1 -g -ffile-prefix-map="$work"=. -shared -nostdlib -o "$work/corpus-elf/shared" \
     "$work/tiny.c" 2>/dev/null || true
+# functions that gcc inlines and gives no linkage name, and two of one name
+cat >"$work/local.cpp" <<'END'
+extern "C" int take(int);
+namespace a
+{
+namespace
+{
+struct S {
+    int f(int x) { return take(x + 1); }
+};
+} // namespace
+static int g(int x) { return take(x); }
+int (*volatile again)(int) = g;
+} // namespace a
+int h(int x)
+{
+    auto l = [x](int y) { return take(x + y); };
+    return a::S().f(x) + a::g(x + 1) + l(x + 2);
+}
+END
+${CXX:-g++} -O2 -g -ffile-prefix-map="$work"=. -c -o "$work/local.o" "$work/local.cpp" 2>/dev/null || true
+${CC:-gcc} -shared -nostdlib -o "$work/corpus-elf/local" "$work/local.o" "$work/corpus-elf/tiny" 2>/dev/null || true
 mkdir -p "$work/corpus-pickle" "$work/corpus-heaptrack" "$work/corpus-pprof"
 sed -n '/^    printf .v 10400 3/,/strings: 5/p' tests/report/heaptrack_import.sh >"$work/heaptrack.sh"
 sh "$work/heaptrack.sh" >"$work/corpus-heaptrack/plain"

@@ -6,6 +6,7 @@
 
 #include "../../common/array.h"
 #include "../../common/hash.h"
+#include "../../common/match.h"
 #include "../../common/text.h"
 
 #include <stdlib.h>
@@ -183,6 +184,42 @@ static void match_functions_in_files(struct diff_state *d)
     }
 }
 
+/* The name without call arguments. Returns whether it is the whole one: what gcc inlined of a function local to a file
+ * has none (symbols_scopes.c). */
+static int without_arguments(const char *name, struct buf *bare)
+{
+    buf_reset(bare);
+    match_bare_name(name, 1, bare);
+    return strcmp(buf_text(bare), name) == 0;
+}
+
+/* Functions of a file that were inlined in one program alone, if no other one of theirs has that name. */
+static void match_inlined_functions(struct diff_state *d)
+{
+    struct candidates c = {0};
+    struct buf old = BUF(1 << 20), new = BUF(1 << 20);
+    struct diff_side *sides = d->side;
+    for (int side = 0; side < DIFF_SIDES; side++)
+        for (uint32_t i = 0; i < sides[side].function_count; i++) {
+            const struct diff_function *f = &sides[side].functions[i];
+            if (f->other != DIFF_NONE || f->file == DIFF_NONE || sides[side].files[f->file].other == DIFF_NONE)
+                continue;
+            without_arguments(f->name, &old);
+            uint32_t file = side == DIFF_NEW ? f->file : sides[side].files[f->file].other;
+            offer(&c, hash_text(file + HASH_START, buf_text(&old)), side, i);
+        }
+    for (uint32_t i = 0; i < c.count; i++) {
+        uint32_t o = c.all[i].of[DIFF_OLD], n = c.all[i].of[DIFF_NEW];
+        int is_bare = is_one(&c.all[i]) && (without_arguments(sides[DIFF_OLD].functions[o].name, &old) !=
+                                            without_arguments(sides[DIFF_NEW].functions[n].name, &new));
+        if (is_bare && strcmp(buf_text(&old), buf_text(&new)) == 0)
+            join_functions(d, o, n, sides[DIFF_OLD].files[sides[DIFF_OLD].functions[o].file].match);
+    }
+    candidates_close(&c);
+    buf_free(&old);
+    buf_free(&new);
+}
+
 static void match_equal_functions(struct diff_state *d)
 {
     struct diff_side *o = &d->side[DIFF_OLD], *n = &d->side[DIFF_NEW];
@@ -225,6 +262,7 @@ static void match_functions(struct diff_state *d)
     diff_match_files(d);
     match_equal_functions(d);
     match_functions_in_files(d);
+    match_inlined_functions(d);
     match_functions_by_name(d);
     match_files_by_functions(d);
     match_functions_in_files(d);

@@ -61,6 +61,22 @@ app::work(int)::$_1::operator() 7001
 app::work(int)::Local::of_function 5000
 net::of_file 9000
 of_file 8000' "$(rows)"
+# the same program, in which nothing is inlined, with other sizes
+cp out.db inlined.db
+sed 's/__attribute__((always_inline))//; s/^INLINED/static/; s/of_namespace(1000)/of_namespace(1100)/
+    s/take(2000)/take(2200)/; s/net::of_file(9000)/net::of_file(9900)/; s/both(4000)/both(4400)/' app.cpp >plain.cpp
+mv plain.cpp app.cpp
+"$CXX" -O0 -g -o app app.cpp || fail "the compiler"
+record_ok ./app
+"$MEMPROF" diff inlined.db out.db --csv --top 0 | tr -d '\r' |
+    python3 -c 'import csv, sys
+for row in csv.DictReader(sys.stdin):
+    print(row["match"], row["function"], row["alloc_bytes_old"], row["alloc_bytes_new"])' >diff.txt
+contains "diff" diff.txt "clone app::of_namespace(unsigned long) 1000 1100"
+contains "diff" diff.txt "clone app::(anonymous namespace)::Pool::take(unsigned long) 2000 2200"
+contains "diff" diff.txt "clone net::of_file(unsigned long) 9000 9900"
+contains "diff" diff.txt "same app::both(unsigned long) 8500 8900"
+cp inlined.db out.db
 for name in app::of_namespace of_namespace Pool::take 'app::*'; do
     "$MEMPROF" lines out.db --func "$name" >lines.txt 2>&1 || true
     contains "lines --func $name" lines.txt "app.cpp:"

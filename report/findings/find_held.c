@@ -150,15 +150,29 @@ static void say_spread(struct rules *r, struct finding *f, const struct heap_end
     int allocator = end->is_segments ? allocator_of(r) : -1;
     const char *name = allocator >= 0 ? allocators[allocator].name : "the allocator";
     int64_t live = (int64_t)(end->pin_bytes - end->spread_bytes);
+    struct buf when = BUF(1 << 16);
     f->title = "Few bytes live on many pages";
-    finding_say(f, ". Of %s that %s%s reserved at the end%s ", units_bytes(r->a, (int64_t)end->reserved_bytes),
-                end->is_segments ? name : "glibc's heap", end->is_segments ? "'s segments" : "", end->whose);
+    heap_end_when(end, &when);
+    finding_say(f, ". Of %s that %s%s reserved %s%s ", units_bytes(r->a, (int64_t)end->reserved_bytes),
+                end->is_segments ? name : "glibc's heap", end->is_segments ? "'s segments" : "", buf_text(&when),
+                end->released_ns ? "," : "");
+    buf_free(&when);
     finding_say(f, "%s of pages had a live byte, for %s that was live: ", units_bytes(r->a, (int64_t)end->pin_bytes),
                 units_bytes(r->b, live));
     finding_say(f, "%s lie between live blocks, which no call gives back.", units_bytes(r->a, f->bytes));
     finding_look(f, FINDING_SECTION, 0, "heap", end->is_segments ? "See the segments" : "See the heap");
     f->next = "Allocate what stays apart from what goes, or before it; or move what stays together, as Redis does with "
               "activedefrag.";
+}
+
+/* Where all that is not as it was at the end. */
+static void say_released(struct finding *f, const struct heap_end *end)
+{
+    struct buf when = BUF(1 << 16);
+    heap_end_when(end, &when);
+    if (end->released_ns)
+        finding_say(f, " That is %s.", buf_text(&when));
+    buf_free(&when);
 }
 
 /* Blocks that live long among pages that are free. */
@@ -174,12 +188,12 @@ void find_held(struct rules *r)
     f->bytes = (int64_t)(end->is_spread ? end->spread_bytes : end->trim_bytes);
     if (f->bytes < LARGE || end->end_ns - end->since_ns < LARGE_NS)
         finding_lessen(f);
-    f->time_ns = end->end_ns;
+    f->time_ns = end->released_ns ? end->released_ns : end->end_ns;
     if (end->is_segments && !end->is_spread && is_mimalloc(r)) {
         say_mimalloc(r, f, end);
         return;
     }
-    finding_line(r, f, line->site_id, "end");
+    finding_line(r, f, line->site_id, end->released_ns ? "peak" : "end");
     finding_say(f, ": %s live in %s block%s, pins %s", units_bytes(r->a, (int64_t)line->live_bytes),
                 units_count(r->b, (int64_t)line->block_count), line->block_count == 1 ? "" : "s",
                 units_bytes(r->c, (int64_t)line->pinned_bytes));
@@ -200,6 +214,7 @@ void find_held(struct rules *r)
         finding_say(f,
                     " That is as Python began to take itself down; when it had, %s of pages had one, and %s were free.",
                     units_bytes(r->a, (int64_t)end->left_pin_bytes), units_bytes(r->b, (int64_t)end->left_free_bytes));
+    say_released(f, end);
     finding_look(f, FINDING_SECTION, 0, "heap", "See the heap");
     f->next = "Allocate what stays apart from what goes, or before it; or call malloc_trim(0) when much was freed.";
 }

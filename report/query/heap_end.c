@@ -1,6 +1,8 @@
 #include "heap_end.h"
 
 #include "../../common/db.h"
+#include "../../common/units.h"
+#include "heap_released.h"
 #include "process_label.h"
 
 #include <stdlib.h>
@@ -365,6 +367,34 @@ static int find_kept(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, siz
     return e->is_there;
 }
 
+/* What idled when it began to free what it had, of what glibc had then; nothing of that is known to be live. */
+static void take_glibc(sqlite3 *db, struct heap_end *e)
+{
+    static const char sql[] =
+        "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT size_bytes, max(time_ns) FROM heap_range WHERE "
+        "process_id = ?1 AND time_ns <= ?2 AND size_bytes BETWEEN 0 AND 1 << 48 GROUP BY address)";
+    e->of.glibc_bytes = int_of(db, sql, (int64_t[]){e->of.process_id, e->of.end_ns}, 2, 0);
+    e->of.live_bytes = 0;
+}
+
+/* The same before it freed what it had as it ended: that was the end of its work. One replay more, and those of
+ * held_before where it is. */
+static int find_released(sqlite3 *db, struct heap_end *e, const struct heap_gap *gaps, size_t count)
+{
+    int64_t released_ns = heap_released(db, LEAST_BYTES / 2, SHORT_NS, gaps, count, &e->of);
+    if (released_ns <= 0)
+        return 0;
+    e->of.end_ns = e->released_ns = released_ns;
+    e->is_kept = 1;
+    take_glibc(db, e);
+    if (!may_be(db, e) || !load_at(db, released_ns, e))
+        return 0;
+    e->is_there = is_large(db, e);
+    e->is_spread = !e->is_there;
+    e->is_there = e->is_there || is_large_spread(db, e);
+    return e->is_there;
+}
+
 /* What was left of it when its interpreter had taken itself down. */
 static void load_left(sqlite3 *db, struct heap_end *e)
 {
@@ -388,12 +418,26 @@ static void load_left(sqlite3 *db, struct heap_end *e)
 void heap_end_when(const struct heap_end *end, struct buf *text)
 {
     static const char of[] = " of ";
-    if (!end->is_before_teardown)
+    const char *name = strncmp(end->whose, of, sizeof of - 1) == 0 ? end->whose + sizeof of - 1 : NULL;
+    char t[UNITS_TEXT];
+    if (end->released_ns)
+        buf_printf(text, "at %s, before %s%s freed what it had as it ended", units_ns(t, end->released_ns),
+                   name ? name : "it", name ? "," : "");
+    else if (!end->is_before_teardown)
         buf_printf(text, "at the end%s", end->whose);
-    else if (strncmp(end->whose, of, sizeof of - 1) == 0)
-        buf_printf(text, "as Python began to take itself down (%s)", end->whose + sizeof of - 1);
+    else if (name)
+        buf_printf(text, "as Python began to take itself down (%s)", name);
     else
         buf_puts(text, "as Python began to take itself down");
+}
+
+void heap_end_when_short(const struct heap_end *end, struct buf *text)
+{
+    char t[UNITS_TEXT];
+    if (end->released_ns)
+        buf_printf(text, "at %s", units_ns(t, end->released_ns));
+    else
+        buf_puts(text, "at end");
 }
 
 void heap_end_load(sqlite3 *db, struct heap_end *end)
@@ -404,7 +448,14 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
         return;
     struct heap_gap *gaps = heap_gaps_at_end(db, &count);
     end->is_one_of = db_int(db, "SELECT count(DISTINCT first_id) FROM v_image", 0) > 1;
-    if (find_kept(db, end, gaps, count))
+    struct heap_end released = {.is_one_of = end->is_one_of};
+    if (!(find_kept(db, end, gaps, count) && end->is_kept) && find_released(db, &released, gaps, count)) {
+        heap_end_free(end);
+        *end = released;
+    } else {
+        heap_end_free(&released);
+    }
+    if (end->is_there)
         name_process(db, end);
     else
         heap_end_free(end);

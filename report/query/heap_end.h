@@ -1,7 +1,8 @@
 /*
  * heap_end.h: whether a process's heap kept memory at its end that nobody used, glibc's or else another allocator's
  * segments, and which lines kept it there: of several processes the one whose heap kept most. The events are replayed
- * only where a quick look says so. The end of a process in Python is where it began to take itself down.
+ * only where a quick look says so. The end of a process in Python is where it began to take itself down; of one that
+ * kept nothing to its end, where it began to free what it had as it ended.
  */
 #ifndef MEMPROF_HEAP_END_H
 #define MEMPROF_HEAP_END_H
@@ -32,6 +33,8 @@ struct heap_end {
      */
     int is_before_teardown;
     uint64_t left_pin_bytes, left_free_bytes;
+    int64_t
+        released_ns; /* all that is as it was then, before the process freed what it had as it ended; 0: at the end */
     struct heap heap;
     struct blocks blocks;
     struct inherited *inherited; /* NULL: not read */
@@ -40,7 +43,9 @@ struct heap_end {
 /* Not there as well where events are missing. heap_end_free in any case. */
 void heap_end_load(sqlite3 *db, struct heap_end *end);
 void heap_end_free(struct heap_end *end);
-/* "at the end of tee, pid 7", or where that is in Python; appended. */
+/* "at the end of tee, pid 7", or where that is in Python, or before its frees; appended. */
 void heap_end_when(const struct heap_end *end, struct buf *text);
+/* The same in short: "at end", "at 6.49 s". */
+void heap_end_when_short(const struct heap_end *end, struct buf *text);
 
 #endif

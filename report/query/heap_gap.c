@@ -13,12 +13,14 @@ static const char sql[] =
     "WHERE device_id = 0 AND kind = 'heap' AND (free_ns IS NULL OR free_ns > t.time_ns) AND alloc_ns <= "
     "coalesce(t.time_ns, ?1) AND size_bytes BETWEEN 1 AND 1 << 48 GROUP BY g.process_id), live AS (SELECT "
     "t.process_id, "
-    "total(a.end_bytes) AS bytes FROM account a JOIN thread t ON t.thread_id = a.key_id WHERE a.scope = 'thread' AND "
+    "total(a.end_bytes) AS bytes, total(a.end_count) AS count FROM account a JOIN thread t ON t.thread_id = a.key_id "
+    "WHERE a.scope = 'thread' AND "
     "a.inclusive = 0 AND a.device_id = 0 AND a.kind = 'heap' AND a.end_bytes > 0 GROUP BY t.process_id) SELECT "
     "p.process_id, max(p.start_ns, 0), coalesce(d.time_ns, p.end_ns, ?1), coalesce(p.peak_rss_bytes, ?1), "
     "CAST(coalesce(g.bytes, 0) AS INTEGER), p.start_kind = 'fork', CAST(coalesce(o.bytes, 0) AS INTEGER), "
     "CAST(min(coalesce(l.bytes, "
-    "0), 1 << 62) AS INTEGER) FROM main.process p LEFT JOIN teardown d USING(process_id) LEFT JOIN glibc g "
+    "0), 1 << 62) AS INTEGER), CAST(min(coalesce(l.count, 0), 1 << 62) AS INTEGER) FROM main.process p LEFT JOIN "
+    "teardown d USING(process_id) LEFT JOIN glibc g "
     "USING(process_id) LEFT JOIN others o "
     "USING(process_id) LEFT JOIN live l USING(process_id) WHERE g.bytes > 0 OR o.bytes > 0 ORDER BY p.process_id";
 
@@ -39,7 +41,8 @@ struct heap_gap *heap_gaps_at_end(sqlite3 *db, size_t *count)
                                                                .glibc_bytes = sqlite3_column_int64(s, 4),
                                                                .is_forked = sqlite3_column_int(s, 5),
                                                                .segment_bytes = sqlite3_column_int64(s, 6),
-                                                               .live_bytes = sqlite3_column_int64(s, 7)};
+                                                               .live_bytes = sqlite3_column_int64(s, 7),
+                                                               .live_count = sqlite3_column_int64(s, 8)};
     sqlite3_finalize(s);
     return gaps;
 }

@@ -16,7 +16,7 @@ struct heap_gap {
     int64_t glibc_bytes;    /* by glibc's heaps and mappings, */
     int is_forked;          /* of which it has a part from its parent */
     int64_t segment_bytes;  /* by another allocator's segments */
-    int64_t live_bytes;
+    int64_t live_bytes, live_count;
 };
 
 /* Of all processes with either, by process_id. The caller frees. */

@@ -302,8 +302,23 @@ static void list_total(const struct summary *s, struct listing *l, sqlite3_stmt 
     listing_int_if(l, estimates != NULL, llround(errors.error[STAT_end_bytes]));
 }
 
+/* When the heap kept what the column says. */
+static void print_held_note(const struct summary *s, const char *when)
+{
+    struct buf note = BUF(1 << 16);
+    buf_printf(&note, "(reserved %s:%s%s)", when, s->heap_end.whose,
+               !*s->heap_end.whose       ? " before it freed what it had as it ended"
+               : s->heap_end.released_ns ? ", whose heap kept most, before it freed what it had as it ended"
+                                         : ", whose heap kept most");
+    table_prose(s->out, TABLE_DIM, buf_text(&note));
+    buf_free(&note);
+}
+
 static int list_totals(const struct summary *s, struct record *document, struct error *err)
 {
+    struct buf when = BUF(1 << 10), held = BUF(1 << 10);
+    heap_end_when_short(&s->heap_end, &when);
+    buf_printf(&held, "reserved\n%s", buf_text(&when));
     const struct column columns[] = {
         COLUMN("device", "device", TEXT, .place = 1),
         COLUMN("kind", "kind", TEXT, .place = 2),
@@ -324,7 +339,7 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         COLUMN("realloc_count", NULL, COUNT),
         COLUMN("lifetime_ns", NULL, NS),
         COLUMN(NULL, "temporary", PERCENT, .place = 7, .flags = COLUMN_OPTIONAL, .none = "-"),
-        COLUMN("heap_end_reserved_bytes", s->heap_end.is_there ? "reserved\nat end" : NULL, BYTES, .place = 10,
+        COLUMN("heap_end_reserved_bytes", s->heap_end.is_there ? buf_text(&held) : NULL, BYTES, .place = 10,
                .none = "-"),
         COLUMN("start_bytes",
                report_window(s->options) ? "live\nat start"
@@ -339,8 +354,11 @@ static int list_totals(const struct summary *s, struct record *document, struct 
     };
     sqlite3_stmt *q = NULL;
     int rc = summary_totals(s, &q, err);
-    if (rc)
+    if (rc) {
+        buf_free(&when);
+        buf_free(&held);
         return rc;
+    }
     struct listing *l = listing_open_in(document, "totals", columns, COLUMN_COUNT_OF(columns), NULL);
     int is_end_above = 0;
     struct estimates *estimates = estimates_open(s->db);
@@ -361,13 +379,11 @@ static int list_totals(const struct summary *s, struct record *document, struct 
         table_prose(s->out, TABLE_DIM,
                     "(live at end is above the peak: processes ended at different times, each with what it then held)");
     folded_print_end(s);
-    if (s->out->format == REPORT_TEXT && s->heap_end.is_there && *s->heap_end.whose) {
-        struct buf note = BUF(1 << 16);
-        buf_printf(&note, "(reserved at end:%s, whose heap kept most)", s->heap_end.whose);
-        table_prose(s->out, TABLE_DIM, buf_text(&note));
-        buf_free(&note);
-    }
+    if (s->out->format == REPORT_TEXT && s->heap_end.is_there && (*s->heap_end.whose || s->heap_end.released_ns))
+        print_held_note(s, buf_text(&when));
     listing_close(l);
+    buf_free(&when);
+    buf_free(&held);
     sqlite3_finalize(q);
     return rc;
 }

@@ -72,8 +72,9 @@ static const char *scope_of(const struct symbols_scopes *s, Dwarf_Die *declarati
     return (const char *)(uintptr_t)get(&s->scope_of, declaration);
 }
 
-/* "app" and "Pool" -> "app::Pool" */
-static const char *join(struct symbols_scopes *s, const char *scope, const char *name, const char *end)
+/* "app" and "Pool" -> "app::Pool". Its text is not to be in the frames of walk, which recurses. */
+static __attribute__((noinline)) const char *join(struct symbols_scopes *s, const char *scope, const char *name,
+                                                  const char *end)
 {
     char text[SCOPE_MAX];
     int n = snprintf(text, sizeof text, "%s%s%s%s", scope, *scope ? "::" : "", name, end);

@@ -149,14 +149,14 @@ static void add_missed_frees(sqlite3 *db, void (*add)(void *context, enum note_k
         buf_free(&text);
         text = (struct buf)BUF(1024);
     }
-    if (missed > 0 && !unfreed && counter(db, "lost_event") == 0) {
+    const int little =
+        little_is(counter(db, "replaced_bytes"),
+                  db_int(db, "SELECT peak_active_bytes FROM total WHERE kind = 'all' AND device_id = 0", 0));
+    if (missed > 0 && !(unfreed && little) && counter(db, "lost_event") == 0) {
         buf_printf(&text, "%s block%s freed by calls that were not seen", units_count(count, missed),
                    missed == 1 ? " was" : "s were");
         add_missed_bytes(db, &text);
-        const int little =
-            little_is(counter(db, "replaced_bytes"),
-                      db_int(db, "SELECT peak_active_bytes FROM total WHERE kind = 'all' AND device_id = 0", 0));
-        if (!little)
+        if (!little && !unfreed)
             buf_puts(&text, next);
         add(context, little ? NOTE_LITTLE : NOTE_MISSING, buf_text(&text));
     }

@@ -206,9 +206,11 @@ void find_held(struct rules *r)
         say_segments(r, f, end, line);
         return;
     }
-    finding_say(f,
-                "%s of free pages below the top of glibc's heap%s. malloc_trim(0) would give %s back to the kernel; ",
-                units_bytes(r->a, (int64_t)line->trim_bytes), end->whose, units_bytes(r->b, f->bytes));
+    finding_say(f, "%s of free pages below the top of glibc's heap%s. ", units_bytes(r->a, (int64_t)line->trim_bytes),
+                end->whose);
+    /* a trim shortly before its frees has no sample of the RSS behind it */
+    finding_say(f, "malloc_trim(0) would %s %s back to the kernel; ", end->released_ns ? "have given up to" : "give",
+                units_bytes(r->b, f->bytes));
     finding_say(f, "%s of pages with a live byte would stay.", units_bytes(r->a, (int64_t)end->pin_bytes));
     if (end->is_before_teardown)
         finding_say(f,

@@ -302,15 +302,22 @@ int db_open_write(const char *path, sqlite3 **db, struct error *err)
     return open_checked(path, SQLITE_OPEN_READWRITE, 0, db, err);
 }
 
-int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback)
+int64_t db_int_of(sqlite3 *db, const char *sql, const int64_t *values, int count, int64_t fallback)
 {
     sqlite3_stmt *s = NULL;
     int64_t value = fallback;
-    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW &&
-        sqlite3_column_type(s, 0) != SQLITE_NULL)
+    int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+    for (int i = 0; i < count && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_int64(s, i + 1, values[i]);
+    if (rc == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
         value = sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
     return value;
+}
+
+int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback)
+{
+    return db_int_of(db, sql, NULL, 0, fallback);
 }
 
 static sqlite3_stmt *meta_row(sqlite3 *db, const char *key)

@@ -55,6 +55,8 @@ int db_next(sqlite3_stmt *s, int *rc, struct error *err);
 
 /* First column of the first row of a query without parameters; fallback when there is none. */
 int64_t db_int(sqlite3 *db, const char *sql, int64_t fallback);
+/* The same of one with count parameters. */
+int64_t db_int_of(sqlite3 *db, const char *sql, const int64_t *values, int count, int64_t fallback);
 
 /* meta.value as text or integer; NULL / fallback when absent. The text is the caller's to free. */
 char *db_meta_text(sqlite3 *db, const char *key);

@@ -2,6 +2,7 @@
 
 #include "../../common/db.h"
 #include "../../common/units.h"
+#include "heap_idle.h"
 #include "heap_released.h"
 #include "process_label.h"
 
@@ -14,106 +15,9 @@
 #define LEAST_PART  4          /* and in any case of what is reserved at the end, */
 #define SEGMENTS    (4 << 20)  /* of segments, where allocators hold more to go on with */
 #define SPREAD_PART 4          /* of pages with a live byte less than this part is live */
-#define LEAST_TIME  10         /* for so much of the run, as programs free all before they end, and for */
-#define LEAST_NS    1000000000 /* so long, as a busy machine may stop them there; or for */
-#define SHORT_TIME  2          /* so much of it, and for */
-#define SHORT_NS    250000000  /* so long; or while the last */
-#define WORK_SHARE  100        /* part of the allocations came, which were */
-#define WORK_LEAST  16         /* that many: a buffer for the output comes at the end */
+#define SHORT_NS    250000000  /* idle for less is none */
 #define EVENTS_MOST 50000000   /* a replay of more takes too long for a sentence */
 #define TRIED_MOST  3          /* processes: each may take two replays */
-
-static int64_t int_of(sqlite3 *db, const char *sql, const int64_t *values, int count, int64_t otherwise)
-{
-    sqlite3_stmt *s = NULL;
-    int64_t value = otherwise;
-    if (db_prepare(db, sql, &s, NULL))
-        return otherwise;
-    for (int i = 0; i < count; i++)
-        sqlite3_bind_int64(s, i + 1, values[i]);
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) != SQLITE_NULL)
-        value = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    return value;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* What it can have of all processes' RSS: no more than its peak, or than the last look at its pages saw; of a forked
- * one what that saw to be its alone. */
-static int64_t own_rss(sqlite3 *db, const struct heap_end *e, int64_t rss)
-{
-    static const char sql[] = "SELECT present_bytes FROM resident_scan WHERE is_last AND process_id = ?1";
-    static const char alone_sql[] = "SELECT copied_bytes + own_bytes FROM resident_fork JOIN resident_scan "
-                                    "USING(scan_id) WHERE is_last AND process_id = ?1";
-    if (!e->is_one_of)
-        return rss;
-    rss = least(least(rss, e->of.peak_rss_bytes), int_of(db, sql, &e->of.process_id, 1, INT64_MAX));
-    return e->is_forked ? least(rss, int_of(db, alone_sql, &e->of.process_id, 1, 0)) : rss;
-}
-
-/* From when on so much lay idle to the end, by the samples. The kernel's own figure says what is there at all: pages
- * that were never touched, or that the program has had trimmed, are no loss. Where others ran beside the process what
- * idles is theirs, too, and it may have been since later. */
-static int find_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
-{
-    sqlite3_stmt *s = NULL;
-    int64_t rss = 0;
-    if (db_prepare(db,
-                   "WITH t AS (SELECT time_ns, width_ns, reserved_last_bytes - active_last_bytes AS idle, "
-                   "reserved_last_bytes, rss_last_bytes FROM timeline WHERE device_id = 0 AND level = (SELECT level "
-                   "FROM timeline WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER BY level LIMIT 1)), "
-                   "e AS (SELECT max(time_ns) AS last FROM t WHERE reserved_last_bytes > 0 AND time_ns <= ?2 - "
-                   "width_ns) SELECT (SELECT max(time_ns + width_ns) FROM t, e WHERE time_ns < last AND idle < ?1), "
-                   "(SELECT last FROM e), "
-                   "(SELECT rss_last_bytes FROM t, e WHERE time_ns <= last AND rss_last_bytes > 0 ORDER BY time_ns "
-                   "DESC LIMIT 1)",
-                   &s, NULL))
-        return 0;
-    sqlite3_bind_int64(s, 1, idle_bytes / 2);
-    sqlite3_bind_int64(s, 2, e->of.end_ns);
-    if (sqlite3_step(s) == SQLITE_ROW) {
-        e->since_ns = sqlite3_column_int64(s, 0);
-        e->since_ns = e->since_ns > e->of.start_ns ? e->since_ns : e->of.start_ns;
-        e->end_ns = sqlite3_column_int64(s, 1);
-        e->rss_bytes = rss = own_rss(db, e, sqlite3_column_int64(s, 2));
-    }
-    sqlite3_finalize(s);
-    return rss >= idle_bytes;
-}
-
-/* When the last hundredth of all allocations up to its end, or the last few, began: by what the program did, and not by
- * the clock, which a busy machine changes. */
-static int64_t last_work(sqlite3 *db, const struct heap_end *e)
-{
-    static const char sql[] =
-        "SELECT max(time_ns) FROM (SELECT time_ns, sum(alloc_count) OVER (ORDER BY time_ns DESC) AS later, "
-        "sum(alloc_count) OVER () AS whole FROM timeline WHERE device_id = 0 AND time_ns <= ?1 AND time_ns >= ?2 - "
-        "width_ns AND level = (SELECT level FROM timeline WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 "
-        "ORDER BY level LIMIT 1)) WHERE later >= max(whole / ?3, ?4)";
-    return int_of(db, sql, (int64_t[]){e->of.end_ns, e->of.start_ns, WORK_SHARE, WORK_LEAST}, 4, -1);
-}
-
-/* A tenth of its run before its end, or half of it where less than a second was idle. */
-static int64_t long_before(const struct heap_end *e)
-{
-    int share = e->end_ns - e->since_ns >= LEAST_NS ? LEAST_TIME : SHORT_TIME;
-    return e->end_ns - (e->end_ns - e->of.start_ns) / share;
-}
-
-static int is_long(const struct heap_end *e)
-{
-    return e->end_ns - e->since_ns >= SHORT_NS && e->since_ns <= long_before(e);
-}
-
-/* Whether the program went on after that. */
-static int goes_on(sqlite3 *db, const struct heap_end *e)
-{
-    return e->end_ns > e->since_ns && (is_long(e) || e->since_ns <= last_work(db, e));
-}
 
 static void drop_blocks(struct heap_end *e)
 {
@@ -229,38 +133,21 @@ static int held_at(sqlite3 *db, const struct heap_end *e, int64_t time_ns)
 
 static int held_before(sqlite3 *db, const struct heap_end *e)
 {
-    int64_t work_ns = last_work(db, e);
-    return (is_long(e) && held_at(db, e, long_before(e))) || (e->since_ns <= work_ns && held_at(db, e, work_ns));
+    int64_t work_ns = heap_idle_work(db, e);
+    return (heap_idle_is_long(e) && held_at(db, e, heap_idle_long_before(e))) ||
+           (e->since_ns <= work_ns && held_at(db, e, work_ns));
 }
 
 static int is_large(sqlite3 *db, struct heap_end *e)
 {
-    return holds_much(db, e) && find_since(db, e, (int64_t)e->trim_bytes) &&
-           (!e->is_kept || (goes_on(db, e) && held_before(db, e)));
-}
-
-/* What of the RSS at the end can be free pages of segments: not what the last looks saw on the pages of others, nor so
- * many bytes that are in use. Below 0: nothing was looked at. */
-static int64_t free_there(sqlite3 *db, const struct heap_end *e, int64_t used_bytes)
-{
-    static const char sql[] =
-        "SELECT iif(count(*) > 0, CAST(total(present_bytes) - (SELECT total(resident_bytes) FROM resident_rest JOIN "
-        "resident_scan USING(scan_id) WHERE is_last AND process_id = ?1 AND what IN ('beside', 'heap', 'segment')) - "
-        "(SELECT "
-        "total(resident_bytes) "
-        "FROM resident_site JOIN resident_scan c USING(scan_id) JOIN site USING(site_id) WHERE is_last AND "
-        "c.process_id = "
-        "?1 AND kind = 'heap') AS INTEGER), -1) FROM resident_scan WHERE is_last AND process_id = ?1";
-    int64_t other = int_of(db, sql, &e->of.process_id, 1, -1);
-    return other < 0 || used_bytes < 0 || e->rss_bytes < 0 || used_bytes > e->rss_bytes
-               ? -1
-               : e->rss_bytes - used_bytes - other;
+    return holds_much(db, e) && heap_idle_since(db, e, (int64_t)e->trim_bytes) &&
+           (!e->is_kept || (heap_idle_goes_on(db, e) && held_before(db, e)));
 }
 
 static void trim_segments(sqlite3 *db, struct heap_end *e)
 {
     uint64_t idle = idle_segments(e);
-    int64_t there = free_there(db, e, (int64_t)e->pin_bytes);
+    int64_t there = heap_idle_free_there(db, e, (int64_t)e->pin_bytes);
     e->trim_bytes = there < 0 ? 0 : idle < (uint64_t)there ? idle : (uint64_t)there;
 }
 
@@ -269,15 +156,16 @@ static int is_large_segments(sqlite3 *db, struct heap_end *e)
     trim_segments(db, e);
     uint64_t peak = peak_reserved(db);
     return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
-           e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART && find_since(db, e, (int64_t)e->trim_bytes) &&
-           goes_on(db, e) && (!e->is_one_of || held_before(db, e));
+           e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART &&
+           heap_idle_since(db, e, (int64_t)e->trim_bytes) && heap_idle_goes_on(db, e) &&
+           (!e->is_one_of || held_before(db, e));
 }
 
 static int is_large_spread(sqlite3 *db, struct heap_end *e)
 {
     if (e->is_segments)
         trim_segments(db, e);
-    return is_spread(db, e) && find_since(db, e, (int64_t)e->spread_bytes) && goes_on(db, e) &&
+    return is_spread(db, e) && heap_idle_since(db, e, (int64_t)e->spread_bytes) && heap_idle_goes_on(db, e) &&
            (!e->is_one_of || held_before(db, e));
 }
 
@@ -293,12 +181,12 @@ static int may_be(sqlite3 *db, struct heap_end *e)
     const struct heap_gap *g = &e->of;
     int64_t idle = idle_of(g, e->is_segments);
     if (e->is_spread)
-        return idle >= SEGMENTS && find_since(db, e, SEGMENTS) && goes_on(db, e);
+        return idle >= SEGMENTS && heap_idle_since(db, e, SEGMENTS) && heap_idle_goes_on(db, e);
     if (e->is_segments)
-        return idle >= SEGMENTS && find_since(db, e, SEGMENTS) && goes_on(db, e) &&
-               free_there(db, e, g->live_bytes) >= SEGMENTS;
+        return idle >= SEGMENTS && heap_idle_since(db, e, SEGMENTS) && heap_idle_goes_on(db, e) &&
+               heap_idle_free_there(db, e, g->live_bytes) >= SEGMENTS;
     return idle >= LEAST_BYTES && idle >= g->glibc_bytes / LEAST_PART &&
-           find_since(db, e, g->glibc_bytes / LEAST_PART) && (!e->is_kept || goes_on(db, e));
+           heap_idle_since(db, e, g->glibc_bytes / LEAST_PART) && (!e->is_kept || heap_idle_goes_on(db, e));
 }
 
 static int by_glibc(const void *x, const void *y)
@@ -373,7 +261,7 @@ static void take_glibc(sqlite3 *db, struct heap_end *e)
     static const char sql[] =
         "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT size_bytes, max(time_ns) FROM heap_range WHERE "
         "process_id = ?1 AND time_ns <= ?2 AND size_bytes BETWEEN 0 AND 1 << 48 GROUP BY address)";
-    e->of.glibc_bytes = int_of(db, sql, (int64_t[]){e->of.process_id, e->of.end_ns}, 2, 0);
+    e->of.glibc_bytes = db_int_of(db, sql, (int64_t[]){e->of.process_id, e->of.end_ns}, 2, 0);
     e->of.live_bytes = 0;
 }
 
@@ -403,7 +291,7 @@ static void load_left(sqlite3 *db, struct heap_end *e)
     struct heap heap = {0};
     struct blocks blocks = {0};
     instant_at(&at, INT64_MAX);
-    e->is_before_teardown = int_of(db, "SELECT 1 FROM teardown WHERE process_id = ?1", &e->of.process_id, 1, 0) == 1;
+    e->is_before_teardown = db_int_of(db, "SELECT 1 FROM teardown WHERE process_id = ?1", &e->of.process_id, 1, 0) == 1;
     if (e->is_before_teardown && live_blocks_load(db, &at, "", &blocks, NULL, &err) == 0 &&
         heap_load(db, &at, &blocks, NULL, e->of.process_id, &heap, &err) == 0)
         for (size_t i = 0; i < heap.range_count; i++) {

@@ -212,11 +212,9 @@ static void *hammer(void *arg)
     return NULL;
 }
 
-static int64_t db_int_of(sqlite3 *db, const char *sql, uint32_t id)
+static int64_t depth_of(sqlite3 *db, uint32_t stack_id)
 {
-    char text[128];
-    snprintf(text, sizeof text, "%s%u", sql, id);
-    return db_int(db, text, -1);
+    return db_int_of(db, "SELECT depth FROM stack WHERE stack_id = ?", &(int64_t){stack_id}, 1, -1);
 }
 
 static void test_threads(void **state)
@@ -318,9 +316,8 @@ static void test_next_stacks_ahead(void **state)
     assert_int_equal(s->count, 2);
     stacks_write(s->stacks);
     sqlite3 *db = store_db(s->store);
-    static const char depth_of[] = "SELECT depth FROM stack WHERE stack_id = ";
-    assert_int_equal(db_int_of(db, depth_of, s->events[0].stack_id), 3);
-    assert_int_equal(db_int_of(db, depth_of, s->events[1].stack_id), 4);
+    assert_int_equal(depth_of(db, s->events[0].stack_id), 3);
+    assert_int_equal(depth_of(db, s->events[1].stack_id), 4);
     assert_int_equal(db_int(db, "SELECT count(*) FROM stack", -1), 3 + 1 + 1 + 1);
     assert_int_equal(s->drain->bad_records, 0);
     writer_stack_next(&a, 5, 5, second, 1); /* shares more than there is */

@@ -27,6 +27,15 @@ static void drop_blocks(struct heap_end *e)
     e->blocks = (struct blocks){0};
 }
 
+static void drop_later(struct heap_end *e)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < e->blocks.count; i++)
+        if ((int64_t)e->blocks.slots[i].time_ns <= e->before_ns)
+            e->blocks.slots[kept++] = e->blocks.slots[i];
+    e->blocks.count = kept;
+}
+
 /* The heap of the one process that was asked for, in the place of those that are no fork's: there are none. */
 static void take_forked(struct heap *heap)
 {
@@ -54,6 +63,8 @@ static int load_at(sqlite3 *db, int64_t time_ns, struct heap_end *e)
         drop_blocks(e);
         return 0;
     }
+    if (e->before_ns)
+        drop_later(e);
     int rc = heap_load(db, &at, &e->blocks, e->inherited, e->of.process_id, &e->heap, &err);
     if (rc == 0 && e->is_forked)
         take_forked(&e->heap);
@@ -157,8 +168,7 @@ static int is_large_segments(sqlite3 *db, struct heap_end *e)
     uint64_t peak = peak_reserved(db);
     return e->trim_bytes >= SEGMENTS && (e->trim_bytes >= LARGE_BYTES || e->trim_bytes >= peak / LEAST_PEAK) &&
            e->trim_bytes >= (e->trim_bytes + e->pin_bytes) / LEAST_PART &&
-           heap_idle_since(db, e, (int64_t)e->trim_bytes) && heap_idle_goes_on(db, e) &&
-           (!e->is_one_of || held_before(db, e));
+           heap_idle_since(db, e, (int64_t)e->trim_bytes) && heap_idle_goes_on(db, e) && held_before(db, e);
 }
 
 static int is_large_spread(sqlite3 *db, struct heap_end *e)
@@ -166,7 +176,7 @@ static int is_large_spread(sqlite3 *db, struct heap_end *e)
     if (e->is_segments)
         trim_segments(db, e);
     return is_spread(db, e) && heap_idle_since(db, e, (int64_t)e->spread_bytes) && heap_idle_goes_on(db, e) &&
-           (!e->is_one_of || held_before(db, e));
+           held_before(db, e);
 }
 
 /* What glibc's heaps, or segments, had more than live blocks. */
@@ -255,32 +265,43 @@ static int find_kept(sqlite3 *db, struct heap_end *e, struct heap_gap *gaps, siz
     return e->is_there;
 }
 
-/* What idled when it began to free what it had, of what glibc had then; nothing of that is known to be live. */
-static void take_glibc(sqlite3 *db, struct heap_end *e)
-{
-    static const char sql[] =
-        "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT size_bytes, max(time_ns) FROM heap_range WHERE "
-        "process_id = ?1 AND time_ns <= ?2 AND size_bytes BETWEEN 0 AND 1 << 48 GROUP BY address)";
-    e->of.glibc_bytes = db_int_of(db, sql, (int64_t[]){e->of.process_id, e->of.end_ns}, 2, 0);
-    e->of.live_bytes = 0;
-}
-
 /* The same before it freed what it had as it ended: that was the end of its work. One replay more, and those of
  * held_before where it is. */
-static int find_released(sqlite3 *db, struct heap_end *e, const struct heap_gap *gaps, size_t count)
+static int find_released(sqlite3 *db, struct heap_end *e, const struct heap_gap *of)
 {
-    int64_t released_ns = heap_released(db, LEAST_BYTES / 2, SHORT_NS, gaps, count, &e->of);
+    int64_t released_ns = of ? heap_released(db, of) : -1;
     if (released_ns <= 0)
         return 0;
+    e->of = *of;
     e->of.end_ns = e->released_ns = released_ns;
     e->is_kept = 1;
-    take_glibc(db, e);
+    e->is_forked = of->is_forked;
+    e->of.glibc_bytes = heap_idle_glibc(db, of->process_id, released_ns);
+    e->of.live_bytes = 0; /* it is not known */
     if (!may_be(db, e) || !load_at(db, released_ns, e))
         return 0;
-    e->is_there = is_large(db, e);
+    e->is_there = is_large(db, e) && (int64_t)e->trim_bytes <= heap_idle_free_later(db, e);
     e->is_spread = !e->is_there;
     e->is_there = e->is_there || is_large_spread(db, e);
     return e->is_there;
+}
+
+static int find_any_released(sqlite3 *db, struct heap_end *e, const struct heap_gap *gaps, size_t count)
+{
+    return heap_idle_for(db, LEAST_BYTES / 2, SHORT_NS) &&
+           (find_released(db, e, heap_released_by(db, 0, gaps, count)) ||
+            find_released(db, e, heap_released_by(db, 1, gaps, count)));
+}
+
+/* Whether that is by blocks that came as it ended, after it had freed others: an output's buffer. */
+static int is_by_late_blocks(sqlite3 *db, const struct heap_end *e)
+{
+    int64_t released_ns = e->is_there && e->is_kept && !e->is_segments ? heap_released(db, &e->of) : -1;
+    struct heap_end without = {.of = e->of, .is_forked = e->is_forked, .before_ns = released_ns};
+    int is = released_ns > 0 && load_at(db, INT64_MAX, &without) &&
+             !(e->is_spread ? is_spread(db, &without) : holds_much(db, &without));
+    heap_end_free(&without);
+    return is;
 }
 
 /* What was left of it when its interpreter had taken itself down. */
@@ -337,7 +358,8 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
     struct heap_gap *gaps = heap_gaps_at_end(db, &count);
     end->is_one_of = db_int(db, "SELECT count(DISTINCT first_id) FROM v_image", 0) > 1;
     struct heap_end released = {.is_one_of = end->is_one_of};
-    if (!(find_kept(db, end, gaps, count) && end->is_kept) && find_released(db, &released, gaps, count)) {
+    int is_kept = find_kept(db, end, gaps, count) && end->is_kept && !is_by_late_blocks(db, end);
+    if (!is_kept && find_any_released(db, &released, gaps, count)) {
         heap_end_free(end);
         *end = released;
     } else {

@@ -2,7 +2,7 @@
  * heap_end.h: whether a process's heap kept memory at its end that nobody used, glibc's or else another allocator's
  * segments, and which lines kept it there: of several processes the one whose heap kept most. The events are replayed
  * only where a quick look says so. The end of a process in Python is where it began to take itself down; of one that
- * kept nothing to its end, where it began to free what it had as it ended.
+ * kept nothing to its end, or that only by blocks which came after its frees, where it began to free what it had.
  */
 #ifndef MEMPROF_HEAP_END_H
 #define MEMPROF_HEAP_END_H
@@ -33,8 +33,9 @@ struct heap_end {
      */
     int is_before_teardown;
     uint64_t left_pin_bytes, left_free_bytes;
-    int64_t
-        released_ns; /* all that is as it was then, before the process freed what it had as it ended; 0: at the end */
+    /* All that is as it was then, before the process freed what it had as it ended; 0: at the end. */
+    int64_t released_ns;
+    int64_t before_ns; /* blocks that came later are left out; 0: none are */
     struct heap heap;
     struct blocks blocks;
     struct inherited *inherited; /* NULL: not read */

@@ -104,3 +104,37 @@ int64_t heap_idle_free_there(sqlite3 *db, const struct heap_end *e, int64_t used
                ? -1
                : e->rss_bytes - used_bytes - other;
 }
+
+/* Whether the samples have so much idle for so long at all. */
+int heap_idle_for(sqlite3 *db, int64_t idle_bytes, int64_t idle_ns)
+{
+    static const char sql[] =
+        "SELECT total(width_ns) >= ?2 FROM timeline WHERE device_id = 0 AND reserved_last_bytes - active_last_bytes >= "
+        "?1 AND level = (SELECT level FROM timeline WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER "
+        "BY level LIMIT 1)";
+    return db_int_of(db, sql, (int64_t[]){idle_bytes, idle_ns}, 2, 0) != 0;
+}
+
+/* What glibc's heaps of a process had then. */
+int64_t heap_idle_glibc(sqlite3 *db, int64_t process_id, int64_t time_ns)
+{
+    static const char sql[] =
+        "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT size_bytes, max(time_ns) FROM heap_range WHERE "
+        "process_id = ?1 AND time_ns <= ?2 AND size_bytes BETWEEN 0 AND 1 << 48 GROUP BY address)";
+    return db_int_of(db, sql, (int64_t[]){process_id, time_ns}, 2, 0);
+}
+
+/* What of the pages that were free before its frees can have been there: where its heaps did not shrink since, no more
+ * than a look after them saw free. Pages that it has had trimmed between the last sample and its frees were not. */
+int64_t heap_idle_free_later(sqlite3 *db, const struct heap_end *e)
+{
+    static const char time_sql[] = "SELECT time_ns FROM resident_scan WHERE is_last AND process_id = ?1 AND time_ns >= "
+                                   "?2";
+    static const char free_sql[] =
+        "SELECT CAST(total(resident_bytes) AS INTEGER) FROM resident_rest JOIN resident_scan USING(scan_id) WHERE "
+        "is_last AND process_id = ?1 AND what = 'heap'";
+    int64_t look_ns = db_int_of(db, time_sql, (int64_t[]){e->of.process_id, e->released_ns}, 2, -1);
+    if (look_ns < 0 || heap_idle_glibc(db, e->of.process_id, look_ns) < e->of.glibc_bytes)
+        return INT64_MAX;
+    return db_int_of(db, free_sql, &e->of.process_id, 1, INT64_MAX);
+}

@@ -20,5 +20,11 @@ int heap_idle_is_long(const struct heap_end *e);
 int heap_idle_goes_on(sqlite3 *db, const struct heap_end *e);
 /* Free pages of segments that can have been in rss_bytes, beside so many that are in use; below 0: not known. */
 int64_t heap_idle_free_there(sqlite3 *db, const struct heap_end *e, int64_t used_bytes);
+/* Whether the samples have so much idle for so long in all. */
+int heap_idle_for(sqlite3 *db, int64_t idle_bytes, int64_t idle_ns);
+/* What glibc's heaps of a process had reserved then. */
+int64_t heap_idle_glibc(sqlite3 *db, int64_t process_id, int64_t time_ns);
+/* Free pages of glibc's heaps that can have been there at released_ns; INT64_MAX: not known. */
+int64_t heap_idle_free_later(sqlite3 *db, const struct heap_end *e);
 
 #endif

@@ -4,16 +4,18 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 
-#define ALLOCS_MOST 16        /* that may come meanwhile: a buffer for the output, names of what ends */
-#define PAUSE_NS    250000000 /* what came before so long a rest is no part of the end */
+#define ALLOCS_MOST  16        /* that may come meanwhile: a buffer for the output, names of what ends; and */
+#define ALLOCS_BURST 64        /* where all that is so quickly at the end, */
+#define BURST_NS     50000000  /* outputs that are opened then */
+#define PAUSE_NS     250000000 /* what came before so long a rest is no part of the end */
 
 /* What a process did last, read backwards. */
 struct tail {
     int64_t process_id;
-    int64_t first_ns;    /* of what was read of it */
-    int64_t freed, most; /* blocks from there on, less those that came; the most of them, */
-    int64_t most_ns;     /* from when on */
-    int alloc_count;
+    int64_t last_ns, first_ns; /* of what was read of it */
+    int64_t allocs;            /* from there on */
+    int64_t freed, most;       /* blocks, less those that came; the most of them, */
+    int64_t most_ns;           /* from when on */
 };
 
 /* Whether what came before it is of no interest any more. */
@@ -24,10 +26,11 @@ static int read_event(struct tail *t, const struct chunk_event *e)
         return 1;
     if (e->process_id != t->process_id || e->device != 0 || e->kind != KIND_heap)
         return 0;
+    t->last_ns = t->last_ns ? t->last_ns : time_ns;
     t->first_ns = time_ns < t->first_ns ? time_ns : t->first_ns;
     if (chunk_op_is_birth(e->op)) {
         t->freed--;
-        return ++t->alloc_count > ALLOCS_MOST;
+        return ++t->allocs > (t->last_ns - time_ns < BURST_NS ? ALLOCS_BURST : ALLOCS_MOST);
     }
     if (chunk_op_is_death(e->op) && ++t->freed > t->most) {
         t->most = t->freed;
@@ -36,7 +39,7 @@ static int read_event(struct tail *t, const struct chunk_event *e)
     return 0;
 }
 
-static int64_t began_to_free(sqlite3 *db, const struct heap_gap *process)
+int64_t heap_released(sqlite3 *db, const struct heap_gap *process)
 {
     struct tail t = {.process_id = process->process_id, .first_ns = process->end_ns};
     sqlite3_stmt *s = NULL;
@@ -56,42 +59,16 @@ static int64_t began_to_free(sqlite3 *db, const struct heap_gap *process)
     return t.most && t.most >= process->live_count ? t.most_ns - 1 : -1;
 }
 
-static int was_idle(sqlite3 *db, int64_t idle_bytes, int64_t idle_ns)
-{
-    static const char sql[] =
-        "SELECT total(width_ns) >= ?2 FROM timeline WHERE device_id = 0 AND reserved_last_bytes - active_last_bytes >= "
-        "?1 AND level = (SELECT level FROM timeline WHERE device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER "
-        "BY level LIMIT 1)";
-    sqlite3_stmt *s = NULL;
-    if (db_prepare(db, sql, &s, NULL))
-        return 0;
-    sqlite3_bind_int64(s, 1, idle_bytes);
-    sqlite3_bind_int64(s, 2, idle_ns);
-    int is = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0);
-    sqlite3_finalize(s);
-    return is;
-}
-
-static const struct heap_gap *largest(sqlite3 *db, const struct heap_gap *gaps, size_t count)
+const struct heap_gap *heap_released_by(sqlite3 *db, int is_forked, const struct heap_gap *gaps, size_t count)
 {
     static const char sql[] =
         "SELECT process_id FROM (SELECT process_id, max(size_bytes) AS bytes FROM heap_range WHERE size_bytes BETWEEN "
         "0 AND 1 << 48 GROUP BY process_id, address) JOIN main.process p USING(process_id) LEFT JOIN teardown t "
-        "USING(process_id) WHERE p.start_kind != 'fork' AND p.end_ns IS NOT NULL AND t.time_ns IS NULL GROUP BY "
+        "USING(process_id) WHERE (p.start_kind = 'fork') = ?1 AND p.end_ns IS NOT NULL AND t.time_ns IS NULL GROUP BY "
         "process_id ORDER BY total(bytes) DESC LIMIT 1";
-    int64_t process_id = db_int(db, sql, -1);
+    int64_t process_id = db_int_of(db, sql, &(int64_t){is_forked}, 1, -1);
     for (size_t i = 0; i < count; i++)
         if (gaps[i].process_id == process_id)
             return &gaps[i];
     return NULL;
-}
-
-int64_t heap_released(sqlite3 *db, int64_t idle_bytes, int64_t idle_ns, const struct heap_gap *gaps, size_t count,
-                      struct heap_gap *of)
-{
-    const struct heap_gap *found = was_idle(db, idle_bytes, idle_ns) ? largest(db, gaps, count) : NULL;
-    if (!found)
-        return -1;
-    *of = *found;
-    return began_to_free(db, found);
 }

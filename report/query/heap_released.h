@@ -7,9 +7,10 @@
 
 #include "heap_gap.h"
 
-/* The instant before that, of the process with the largest of glibc's heaps, which is no fork and no interpreter that
- * took itself down: which one of gaps; below 0: it did not, or the samples do not have so much idle for so long. */
-int64_t heap_released(sqlite3 *db, int64_t idle_bytes, int64_t idle_ns, const struct heap_gap *gaps, size_t count,
-                      struct heap_gap *of);
+/* The instant before that; below 0: it did not. */
+int64_t heap_released(sqlite3 *db, const struct heap_gap *process);
+/* Of those that began as a fork, or those that did not, the process with the largest of glibc's heaps, unless it was an
+ * interpreter that took itself down: one of gaps. NULL: there is none. */
+const struct heap_gap *heap_released_by(sqlite3 *db, int is_forked, const struct heap_gap *gaps, size_t count);
 
 #endif

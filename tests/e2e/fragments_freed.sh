@@ -32,6 +32,7 @@ cat >rows.c <<'CODE'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #define ALONE __attribute__((noinline, noclone))
 enum { ROWS = 40000, STEP = 10 };
@@ -60,6 +61,10 @@ static long resident(void)
 int main(int argc, char **argv)
 {
     char mode = argc > 1 ? argv[1][0] : 'a';
+    if (mode == 'f' && fork()) { /* in a child alone */
+        wait(NULL);
+        return 0;
+    }
     load();
     if (mode == 'w' || mode == 's') { /* all is in use up to the end, or freed slowly: no page was free for long */
         for (int i = 0; i < 200; i++) {
@@ -74,7 +79,7 @@ int main(int argc, char **argv)
     } else {
         drop(rows, ROWS);
         for (int i = 0; i < 200; i++) {
-            if (mode == 'a') /* else it rests */
+            if (mode != 'r') /* else it rests */
                 free(memset(malloc(200), 1, 200));
             usleep(5000);
         }
@@ -84,15 +89,51 @@ int main(int argc, char **argv)
         malloc_trim(0);
         printf("fell=%ld\n", before - resident());
     }
-    drop(kept, ROWS / STEP);
+    for (int i = ROWS / STEP; mode == 'b' && i--;) /* from above: the buffer comes there */
+        drop(kept + i, 1);
+    if (mode != 'b')
+        drop(kept, ROWS / STEP);
+    for (int i = 0; mode == 'o' && i < 20; i++) /* outputs, each with a buffer of its own */
+        fclose(fopen("/dev/null", "w"));
     if (mode == 'l') /* it goes on without them */
         usleep(1000000);
     puts("all was freed"); /* a buffer comes after that */
     return 0;
 }
 CODE
+# rows that are freed one after another, with work between; only near the end few of their pages' bytes are live
+cat >queue.c <<'CODE'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { ROWS = 8000 };
+static char *rows[ROWS], *kept[ROWS];
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < ROWS; i++) {
+        rows[i] = memset(malloc(6000 + i % 512), 1, 6000);
+        kept[i] = malloc(48);
+        if (i % 40 == 0)
+            usleep(5000);
+    }
+    for (int i = 0; i < ROWS; i++) {
+        free(rows[i]);
+        if (i % 40)
+            continue;
+        for (int step = 0; step < 2; step++)
+            free(memset(malloc(200), 1, 200));
+        usleep(5000);
+    }
+    if (argc > 1)
+        _exit(0);
+    for (int i = 0; i < ROWS; i++)
+        free(kept[i]);
+    return argv[0] == NULL;
+}
+CODE
 "$CXX" -O1 -g -o index index.cpp
 "$CC" -O1 -g -fno-builtin -o rows rows.c
+"$CC" -O1 -g -fno-builtin -o queue queue.c
 fell=$(./rows trim | sed -n 's/^fell=//p')
 now='at [0-9.]* m\{0,1\}s, before it freed what it had as it ended'
 # told FUNCTION: the finding, its column and table, and what it says of when
@@ -116,6 +157,7 @@ told() {
 silent() {
     "$MEMPROF" report out.db >report.txt
     lacks "$1: no finding" report.txt "kept from the kernel"
+    lacks "$1: no finding of few bytes" report.txt "Few bytes live"
     lacks "$1: not that it was before its frees" report.txt "freed what it had"
 }
 
@@ -133,6 +175,13 @@ record_ok ./rows rest
 "$MEMPROF" report out.db >report.txt
 equal "at rest: one finding" 1 "$(grep -c "^\* Free, but .* That is $now\.$" report.txt)"
 
+# what it does after that is no work: outputs that it opens, a buffer that keeps the heap at its end
+for mode in outputs buffer; do
+    record_ok ./rows "$mode"
+    "$MEMPROF" report out.db >report.txt
+    equal "$mode: one finding" 1 "$(grep -c "^\* Free, but .*: load .* That is $now\.$" report.txt)"
+done
+
 # a container of the program's own, destroyed at exit
 record_ok ./index
 told keep
@@ -143,6 +192,18 @@ record_ok sh -c './rows all; true'
 one='at [0-9.]* m\{0,1\}s, before rows, pid [0-9]*, freed what it had as it ended'
 grep -q "^\* Free, but .* That is $one\.$" report.txt || fail "several processes: which"
 
+# a forked worker
+record_ok ./rows fork
+"$MEMPROF" report out.db >report.txt
+grep -q "^\* Free, but .*: load .* That is $one\.$" report.txt || fail "a worker"
+
+record_ok ./rows trim # what stays are pages with a live byte
+"$MEMPROF" report out.db >report.txt
+lacks "given back before its frees" report.txt "kept from the kernel"
+for how in "" quit; do
+    record_ok ./queue $how
+    silent "freed step by step $how"
+done
 record_ok ./rows work
 silent "at work up to its end"
 record_ok ./rows slow

@@ -18,12 +18,11 @@
 
 static void keep_advice(struct findings *all)
 {
-    struct findings kept = {
-        .device_count = all->device_count, .is_advise = 1, .file = all->file, .has_events = all->has_events};
-    kept.item = xcalloc(all->count + 1, sizeof *kept.item);
+    struct findings kept = *all, rest = {.count = 0};
+    kept.count = 0;
     kept.capacity = all->count + 1;
-    struct findings rest = kept;
-    rest.item = xcalloc(all->count + 1, sizeof *rest.item);
+    kept.item = xcalloc(kept.capacity, sizeof *kept.item);
+    rest.item = xcalloc(kept.capacity, sizeof *rest.item);
     for (size_t i = 0; i < all->count; i++) {
         struct findings *to = finding_is_fact(&all->item[i]) ? &rest : &kept;
         to->item[to->count++] = all->item[i];

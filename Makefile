@@ -145,9 +145,10 @@ $(BUILD)/obj/schema_image.o: $(BUILD)/schema_image.c common/schema.h $(BUILD)/fl
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -I. -c $< -o $@
 
-$(LIBTOOL): $(filter-out %/cli/main.o,$(TOOL_OBJ))
+# a thin one, of which the linker says what it takes
+$(LIBTOOL): $(filter-out %/cli/main.o,$(TOOL_OBJ)) Makefile
 	@rm -f $@
-	$(Q)$(AR) rcsD $@ $^
+	$(Q)$(AR) rcsDT $@ $(filter %.o,$^)
 
 $(BUILD)/memprof: $(BUILD)/obj/cli/main.o $(LIBTOOL)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -228,6 +229,11 @@ $(BUILD)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 -O2 -g -fno-builtin $(WARN) -o $@ $< -pthread -lm
 
+# A program of tests that has a part of the library is linked again when an object changed that it has, not whenever one
+# did: the linker says which these are.
+SAY_LINKED := -Wl,-t
+KEEP_LINKED = mkdir -p $(BUILD)/linked && sed -n 's|^\($(BUILD)/obj/.*\.o\)$$|$@: \1\n\1:|p' $@.linked >$(BUILD)/linked/$(@F).d && rm $@.linked
+
 # clang only: tests/fuzz/run.sh calls this with sanitizers
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-programs: $(FUZZ)
@@ -237,21 +243,26 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(LIBTOOL)
 # the same targets on the kept inputs alone: any compiler, a part of `make check`
 REPLAY := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/replay/%)
 replay: $(REPLAY)
-$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) $(LIBTOOL)
+$(BUILD)/replay/%: tests/fuzz/%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) | $(LIBTOOL)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) $(SAY_LINKED) -o $@ $(filter tests/%.c,$^) $(LIBTOOL) $(LIBS) >$@.linked
+	@$(KEEP_LINKED)
 
 # Unit tests: cmocka. Those of the library inside the program link its objects, all others the tools' and what tests share:
 # the files of tests/unit that are no test_NAME.c; unwind_NAME.c is what those of the unwinder share.
 UNIT_PRELOAD := $(wildcard tests/unit/test_unwind*.c tests/unit/test_hook*.c tests/unit/test_preload*.c)
 UNIT_TOOL := $(filter-out $(UNIT_PRELOAD),$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(filter-out tests/unit/test_% tests/unit/unwind_%,$(wildcard tests/unit/*.c))
-UNIT_SHARED_OBJ := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
+LIBUNIT := $(BUILD)/libunit.a
 UNIT := $(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%) $(if $(SANITIZE),,$(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%))
 unit: $(UNIT) ## build the unit tests
-$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJ) $(LIBTOOL)
+$(LIBUNIT): $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
+	@rm -f $@
+	$(Q)$(AR) rcsDT $@ $^
+$(UNIT_TOOL:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o | $(LIBUNIT) $(LIBTOOL)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SAN) -o $@ $^ -lcmocka -ldl $(LIBS)
+	$(Q)$(CC) $(SAN) $(SAY_LINKED) -o $@ $< $(LIBUNIT) $(LIBTOOL) -lcmocka -ldl $(LIBS) >$@.linked
+	@$(KEEP_LINKED)
 $(UNIT_PRELOAD:tests/unit/%.c=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(wildcard tests/unit/unwind_*) tests/unwind/libunwind_stack.h $(PRELOAD_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PRELOAD_FLAGS) -o $@ $(filter-out %.h,$^) -lcmocka -lunwind -ldl -lpthread
@@ -271,7 +282,7 @@ demo: all $(BUILD)/samples/net ## profile a sample and show what memprof says ab
 check: all samples programs unit unit-sanitized bench-programs ## run all tests
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh
 check-fast: all samples programs unit unit-sanitized ## the loop: static, unit, report
-	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh static unit report
+	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' CHANGED_ONLY=1 sh tests/run.sh static unit report
 check-unit: unit unit-sanitized ## unit tests only, with and without sanitizers
 	BUILD='$(BUILD)' sh tests/run.sh unit
 check-e2e check-report check-page check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
@@ -369,4 +380,4 @@ FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
 .PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
         $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate bench-same soak check-diff-pairs check-diff-leak check-fleet check-sample install uninstall dist deb check-deb help clean FORCE
--include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED_OBJ:.o=.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)
+-include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED:%.c=$(BUILD)/obj/%.d) $(wildcard $(BUILD)/linked/*.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -2,7 +2,8 @@
 # tests/run.sh [GROUP | FILE]...: runs tests; without arguments all groups. Of each it says how long it took, and how
 # much processor time its processes took. Environment: BUILD, CC, CXX, KEEP=1 (keep the directories of passed tests),
 # TEST_TIMEOUT (seconds, 600), JOBS (how many at a time; two more than there are processors, as tests wait for the
-# browser, and for programs that sleep).
+# browser, and for programs that sleep), CHANGED_ONLY=1 (unit tests whose program is older than its last pass count as
+# passed, and are not run: make links one again when an object changed that it has).
 #
 # A test is one shell file, tests/GROUP/NAME.sh, run by `sh` with tests/lib.sh in front, in an empty directory of its
 # own. It passes when it exits 0, is skipped on 77 (its last line says why), fails otherwise. Unit tests are the
@@ -90,8 +91,14 @@ run_unit() { # binary
     "$BUILD"/sanitize/*) name="unit/$(basename "$1"), sanitized" T=$work/unit-$(basename "$1")-san ;;
     *) name=unit/$(basename "$1") T=$work/unit-$(basename "$1") ;;
     esac
-    rm -rf "$T" && mkdir -p "$T"
+    stamp=$T.passed
+    if [ -n "${CHANGED_ONLY:-}" ] && [ "$stamp" -nt "$1" ] && read -r cases not_run <"$stamp"; then
+        said same "$cases" 0 "$not_run" "$name" ''
+        return
+    fi
+    rm -rf "$T" "$stamp" && mkdir -p "$T"
     [ -n "${SECOND:-}" ] || rm -f "$T.first.log"
+    touch "$stamp.begun" # not newer than what make links meanwhile
     files=$(mktemp -d "$(in_memory)/memprof-unit-XXXXXX") || exit
     CMOCKA_MESSAGE_OUTPUT=STDOUT TMPDIR=$files timeout -k 10 "$limit" "$1" >"$T/log" 2>&1 </dev/null
     status=$?
@@ -100,6 +107,7 @@ run_unit() { # binary
     bad=$(grep -c '^\[  FAILED  \] [^0-9]' "$T/log")
     not_run=$(grep -c '^\[  SKIPPED \] [^0-9]' "$T/log")
     if [ $status = 0 ] && [ "$cases" -gt 0 ]; then
+        echo "$cases $not_run" >"$stamp" && touch -r "$stamp.begun" "$stamp"
         passed "$cases" "$not_run" "$name ($cases)"
     else
         case $status in
@@ -168,14 +176,15 @@ done
 
 # Reads the tests' lines as they come. A test that left none has failed.
 summary() {
-    passed=0 failed=0 skipped=0 failures='' heard=0 processor=0 shaky=''
+    passed=0 failed=0 skipped=0 failures='' heard=0 processor=0 shaky='' same=0
     new=$seconds.$$ # another run may be going on
     : >"$new"
     while IFS=$tab read -r outcome took used good bad not_run test name text; do
         heard=$((heard + 1)) passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + not_run))
         processor=$((processor + used)) used=$(printf '%d.%02d' $((used / 100)) $((used % 100)))
-        printf '%s\t%s\n' "$took" "$test" >>"$new"
+        [ "$outcome" = same ] || printf '%s\t%s\n' "$took" "$test" >>"$new"
         case $outcome in
+        same) same=$((same + 1)) ;;
         ok) printf 'ok    %-40s %4d s %7s s\n' "$name" "$took" "$used" ;;
         skip) printf 'skip  %-40s                  %s\n' "$name" "$text" ;;
         shaky)
@@ -201,6 +210,7 @@ summary() {
     fi
     [ -z "$failures" ] || echo "failed:$failures"
     [ -z "$shaky" ] || echo "passed the second time alone:$shaky"
+    [ "$same" = 0 ] || echo "not run again, as their programs are those that passed: $same unit tests"
     echo "$((processor / 100)) s of processor time"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed = 0 ]

@@ -35,3 +35,9 @@ mv tree/out tree/moved
 equal "built in a folder that has moved" 1 "$(built moved moved/obj/cli/options.o)"
 change_options
 equal "... and options.def changed" 1 "$(built moved moved/obj/cli/options.o)"
+
+# A unit test is linked again for what it has of the library, and for nothing else of it.
+linked=$BUILD/linked/test_units.d
+[ -f "$linked" ] || fail "$linked: the linker did not say what test_units has"
+grep -q 'unit/test_units: .*/obj/common/units\.o$' "$linked" || fail 'what it has'
+lacks 'what it has not' "$linked" collect/drain.o

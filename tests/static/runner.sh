@@ -53,3 +53,26 @@ for said in '  FAILED  ' '       OK '; do
     *) equal 'a failed case that leaks' 0 $status ;;
     esac
 done
+# one that passed is not run again where only what changed is asked for, until its program is another
+printf '#!/bin/sh\necho run >>"%s/runs"\necho "[       OK ] one"\n' "$PWD" >b/unit/test_account
+run_changed() { CHANGED_ONLY=1 run unit; }
+again='not run again, as their programs are those that passed: 1 unit tests'
+sleep 0.05
+run_changed
+lacks 'first' out.txt 'not run again'
+run_changed
+contains 'unchanged' out.txt "$again"
+contains 'unchanged' out.txt '1 passed, 0 failed, 0 skipped'
+equal 'unchanged' 1 "$(wc -l <runs)"
+run unit
+equal 'all are asked for' 2 "$(wc -l <runs)"
+sleep 0.05
+touch b/unit/test_account
+run_changed
+equal 'changed' 3 "$(wc -l <runs)"
+printf '#!/bin/sh\necho "[  FAILED  ] one"\nexit 1\n' >b/unit/test_account
+run unit
+equal 'fails' 1 $status
+run_changed
+equal 'failed before' 1 $status
+lacks 'failed before' out.txt 'not run again'

@@ -49,11 +49,11 @@ static void test_find(void **state)
     assert_int_equal(program_find(scratch_directory(), path, &err), -EACCES);
 }
 
-/* A binary of this machine with one thing changed. */
+/* A program of this machine with one thing changed: no test, as one under sanitizers is not to be recorded. */
 static enum program_check check_changed(size_t at, uint8_t value, const char *from, const char *to, struct error *err)
 {
     char *data = malloc(1 << 22);
-    int fd = open("/proc/self/exe", O_RDONLY);
+    int fd = open("/bin/sh", O_RDONLY);
     ssize_t n = read(fd, data, 1 << 22);
     close(fd);
     assert_true(n > 1000);

@@ -194,14 +194,19 @@ void resident_again_text(sqlite3 *db, struct buf *out)
         buf_puts(out, "what forks share is counted in each");
 }
 
+int resident_peak_rss_is_exact(sqlite3 *db)
+{
+    return (int)db_int(db,
+                       "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "
+                       "count(*) FROM process",
+                       0);
+}
+
 void resident_peak_rss_text(sqlite3 *db, struct buf *out)
 {
     char text[UNITS_TEXT];
     int64_t rss = resident_peak_rss(db), one = db_int(db, "SELECT max(peak_rss_bytes) FROM process", 0);
-    int is_exact = db_int(db,
-                          "SELECT (SELECT count(DISTINCT first_id) FROM v_image) = 1 AND sum(peak_rss_sampled = 0) = "
-                          "count(*) FROM process",
-                          0);
+    int is_exact = resident_peak_rss_is_exact(db);
     struct buf again = BUF(256);
     if (rss <= 0)
         return;

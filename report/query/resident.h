@@ -53,6 +53,8 @@ int resident_peak_is_near(const struct resident_peak *peak, int64_t active_bytes
 int resident_last_is_whole(sqlite3 *db);
 /* The highest RSS, all processes together: of a sample, or of one of them as the kernel says; 0: none is known. */
 int64_t resident_peak_rss(sqlite3 *db);
+/* 1: it is the kernel's own figure of the one process that there was; 0: sampled. */
+int resident_peak_rss_is_exact(sqlite3 *db);
 /* 1: of a process that was killed, or not seen to end, only samples are known: the peak RSS is at least theirs. */
 int resident_peak_rss_is_least(sqlite3 *db);
 /* That figure as "48.29 MiB" or ">= 48.29 MiB (sampled; 12 MiB counted again: shared by processes)"; nothing where none

@@ -118,11 +118,16 @@ static void peak_rss(sqlite3 *db, struct buf *line)
 
 #define SAMPLES_NS 100000000 /* of a run that is as long as some samples, the last one was close to its end */
 
-/* What was resident when the last process was sampled last. */
+/* What was resident when the last process was sampled last; 0: not known. */
+static int64_t last_rss_bytes(sqlite3 *db)
+{
+    return db_int(db, "SELECT used_bytes FROM v_layer WHERE device = 'host' AND instant = 'last'", 0);
+}
+
 static void last_rss(sqlite3 *db, int64_t lasted_ns, struct buf *line)
 {
     char text[UNITS_TEXT];
-    int64_t last = db_int(db, "SELECT used_bytes FROM v_layer WHERE device = 'host' AND instant = 'last'", 0);
+    int64_t last = last_rss_bytes(db);
     if (last > 0 && lasted_ns >= SAMPLES_NS)
         buf_printf(line, ", %s at the last sample", units_bytes(text, last));
 }
@@ -570,6 +575,10 @@ static void record_head(const struct summary *s, struct record *document)
         record_member_text(document, "process_command", subject.command);
         record_member_text(document, "process_title", subject.title);
         subject_free(&subject);
+    } else if (resident_peak_rss(s->db) > 0) {
+        record_member_int(document, "peak_rss_bytes", resident_peak_rss(s->db));
+        record_member_int(document, "peak_rss_sampled", !resident_peak_rss_is_exact(s->db));
+        record_member_int(document, "last_rss_bytes", last_rss_bytes(s->db));
     }
     advice_record(s->db, document);
     findings_record(&s->findings, document);

@@ -12,6 +12,10 @@ for ms in 0 100; do
     "$MEMPROF" report out.db >report.txt
     contains "report" report.txt "peak RSS "
     lacks "report" report.txt "(sampled)"
+    "$MEMPROF" report out.db --json >report.json
+    near "report --json" "$true_kib" "$(($(sed -n 's/^"peak_rss_bytes": \([0-9]*\),$/\1/p' report.json) / 1024))"
+    contains "report --json" report.json '"peak_rss_sampled": 0,'
+    contains "report --json" report.json '"last_rss_bytes": '
 done
 # after the peak it held no more than before
 at_most "resident after the peak, KiB" 16384 \
@@ -49,6 +53,8 @@ record sh -c "'$PROGRAMS/rss' 48 200 kill; true"
 equal "sampled" 1 "$(value "SELECT peak_rss_sampled FROM process WHERE process_id = 2")"
 "$MEMPROF" report out.db >report.txt
 grep -q "peak RSS >= [0-9.]* MiB (sampled[;)]" report.txt || fail "report of a killed child"
+"$MEMPROF" report out.db --json >report.json
+contains "report --json of a killed child" report.json '"peak_rss_sampled": 1,'
 "$MEMPROF" info out.db >info.txt
 contains "info" info.txt ">= "
 "$MEMPROF" info --json out.db >info.json

@@ -376,7 +376,7 @@ static void add_sampled(sqlite3 *db, void (*add)(void *context, enum note_kind k
     snprintf(note, sizeof note,
              "sampled: of the heap's blocks one for each %s allocated was recorded, so what is said of kind heap is an "
              "estimate, with its error (the true value is within it in 95 of 100 recordings); mappings, GPUs and pools "
-             "are recorded whole",
+             "are recorded whole. Findings are of whole recordings alone: this one has none",
              units_bytes(bytes, mean_bytes));
     add(context, NOTE_ABOUT, note);
 }

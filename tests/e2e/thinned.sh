@@ -66,6 +66,7 @@ record "$PROGRAMS/thinned" sample
 echo '--sample: what is said'
 "$MEMPROF" report out.db >report.txt
 contains 'title' report.txt 'sampled: of the heap'
+contains 'title' report.txt 'Findings are of whole recordings alone: this one has none'
 grep -q '^Peak of host: [0-9.]* MiB ±[0-9.]*% in [0-9,]* ±[0-9]*% blocks at ' report.txt ||
     fail "no error of the peak: $(grep '^Peak' report.txt)"
 grep -q '^host  *heap  .*MiB ±[0-9.]*%' report.txt || fail "no error in the totals: $(cat report.txt)"

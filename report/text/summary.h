@@ -22,6 +22,10 @@ struct summary {
     struct buf skip;    /* " --skip NAME" of functions that only pass memory on and hold more than half of a peak */
 };
 
+/* What was run, when, how it ended, notes, advice and findings: for people, and the same for programs (summary_head.c).
+ */
+void summary_head_print(const struct summary *s);
+void summary_head_record(const struct summary *s, struct record *document);
 /* The peak of each device, and who held it (summary_peak.c). */
 int summary_peaks(struct summary *s, struct error *err);
 /* "callers": a JSON array of the callers of a line of the peak. */

@@ -50,7 +50,7 @@ struct account_counts {
     uint64_t inherited_frees; /* the same in a fork's child: blocks of its parent */
     uint64_t unseen_frees;    /* the same after a pause: blocks that were born in it */
     uint64_t unseen_bytes;    /* the most that glibc's heap had in use, by its own figures, beside all blocks */
-    uint64_t unfreed_bytes;   /* what counts as live, and glibc's heap had not in use when it was asked last */
+    uint64_t unfreed_bytes;   /* what counts as live, and glibc's heap had not in use: at least */
     uint64_t replaced_blocks; /* an allocation at the address of a live block: its free was not seen */
     uint64_t replaced_bytes;  /* of these; at no time was more counted that was not live */
     uint64_t replaced_most;   /* the largest of them, */

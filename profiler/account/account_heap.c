@@ -125,25 +125,43 @@ static void see_unseen(struct account *a, const struct event *e, struct process_
         a->counts.unseen_bytes = least;
 }
 
-static int is_of_one_thread(const struct account *a)
+static uint64_t heap_bytes(const struct device_account *d)
 {
-    unsigned count = 0;
-    for (uint32_t i = 0; i < a->thread_capacity && count < 2; i++)
-        count += a->threads[i] && a->threads[i]->devices;
-    return count < 2;
+    const struct kind_account *heap = d->kinds[KIND_heap];
+    return heap ? heap->level.active_bytes : 0;
 }
 
-/* The other way round: what is live and glibc has not in use, in its arenas or mapped, was freed past us. It is asked
- * of a process that has all that is live; where other threads go on meanwhile, two answers in a row must say so. */
+void account_heap_asks(struct account *a, const struct event *e)
+{
+    const struct device_account *d = account_device(a, 0);
+    struct process_device *pd = account_process_device(a, e->process_id, 0);
+    pd->asks_active = heap_bytes(d);
+    pd->asks_alloc = d->alloc_bytes;
+    pd->asks_thread = e->thread_id;
+}
+
+static uint64_t beyond(uint64_t bytes, uint64_t others)
+{
+    return bytes > others ? bytes - others : 0;
+}
+
+/* The other way round: what is live and glibc has not in use, in its arenas or mapped, was freed past us. Other threads
+ * go on while it looks at one arena after the other. What was live all the time it had in use, so the rest of that is
+ * proven; and it can be no more than if all that was live at any time had been there. In between what was known stays.
+ * It is asked of a process that has all that is live, where that is no estimate. */
 static void see_unfreed(struct account *a, const struct event *e, struct process_device *pd)
 {
-    const struct kind_account *heap = account_device(a, 0)->kinds[KIND_heap];
-    const struct process_account *p = account_process(a, e->process_id);
+    const struct device_account *d = account_device(a, 0);
+    if (!pd->asks_thread || pd->asks_thread != e->thread_id || a->sampled.mean_bytes ||
+        account_process(a, e->process_id)->live->count != a->counts.live_blocks)
+        return;
     uint64_t used = (uint64_t)(e->stack_id - HEAP_ASKED + 1) * HEAP_USED_UNIT + e->address;
-    uint64_t active = heap && p->live->count == a->counts.live_blocks ? heap->level.active_bytes : 0;
-    uint64_t before = pd->unfreed_bytes;
-    pd->unfreed_bytes = active > used ? active - used : 0;
-    a->counts.unfreed_bytes = before < pd->unfreed_bytes && !is_of_one_thread(a) ? before : pd->unfreed_bytes;
+    uint64_t allocated = d->alloc_bytes - pd->asks_alloc;
+    uint64_t least = beyond(heap_bytes(d), used + allocated), most = beyond(pd->asks_active + allocated, used);
+    uint64_t before = pd->unfreed_bytes, known = before < most ? before : most;
+    pd->unfreed_bytes = known > least ? known : least;
+    a->counts.unfreed_bytes += pd->unfreed_bytes - before;
+    pd->asks_thread = 0;
 }
 
 void account_reserved_sample(struct account *a, const struct event *e)

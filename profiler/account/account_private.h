@@ -39,7 +39,9 @@ struct process_device {
     int64_t mapped_change;               /* ... and what events since then say */
     uint64_t mapped_before;              /* what glibc said more than the events: of allocations that come late */
     uint64_t unseen_bytes;               /* what it said was in use then, and no block is */
-    uint64_t unfreed_bytes;              /* what was live then, and it said was not in use */
+    uint64_t unfreed_bytes;              /* of what counts as live: what it has proven was freed */
+    uint64_t asks_active, asks_alloc;    /* when asks_thread began to ask it: live, and all that was ever allocated */
+    uint32_t asks_thread;                /* 0: nobody did */
     uint8_t has_inherited;               /* that is known */
     uint8_t is_asked;                    /* mapped_bytes is known */
     uint8_t device;
@@ -256,6 +258,7 @@ void account_started_write(struct account *a);
 #define ACCOUNT_MAPPED_LEAST ((128u << 10) - 8 - 15)
 void account_reserved_sample(struct account *a, const struct event *e);
 void account_heap_at(struct account *a, const struct event *e);
+void account_heap_asks(struct account *a, const struct event *e);
 /* A block of the host's heaps of at least ACCOUNT_MAPPED_LEAST is born (1) or dies (-1). */
 void account_large_block(struct account *a, struct device_account *d, struct kind_account *k, unsigned process_id,
                          uint64_t address, uint64_t size_bytes, int sign);

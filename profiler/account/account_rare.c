@@ -94,6 +94,9 @@ void account_rare(struct account *a, const struct event *e)
     case EVENT_RESERVED:
         account_reserved_sample(a, e);
         break;
+    case EVENT_HEAP_ASKS:
+        account_heap_asks(a, e);
+        break;
     case EVENT_HEAP_AT:
         account_heap_at(a, e);
         break;

@@ -33,6 +33,7 @@ enum event_op {
     EVENT_TOUCH,       /* the live block at address is copied to or from, or filled. size: bytes; stack_id: what */
     EVENT_UPLOAD,      /* ... after EVENT_TOUCH with TOUCH_UPLOAD. size: the address of the host that it came from */
     EVENT_TOUCH_END,   /* a block that was touched is gone. stack_id: TOUCH_MOVED: it is a segment, and was no block */
+    EVENT_HEAP_ASKS,   /* the thread asks glibc from now on; an EVENT_RESERVED of it with heap_asked is the answer */
 };
 
 enum { HEAP_ASKED = 1, HEAP_USED_UNIT = 4096 }; /* stack_id of EVENT_RESERVED: see heap_asked */

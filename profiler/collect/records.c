@@ -192,6 +192,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
     case WIRE_HEAP_SAMPLE:
         heap_sample(d, r, word1);
         break;
+    case WIRE_HEAP_ASK:
+        sample(d, r, EVENT_HEAP_ASKS, 0, 0, 0, 0);
+        break;
     case WIRE_HEAP_RANGE:
         heap_range(d, r, word1);
         break;

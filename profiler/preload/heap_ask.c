@@ -40,6 +40,7 @@ static uint64_t own_time_ns(void)
 static __attribute__((noinline, force_align_arg_pointer)) void ask(void)
 {
     uint64_t begin_ns = own_time_ns();
+    asker.answer.begin = clock_now();
     asker.answer.top = real.sbrk ? (uint64_t)real.sbrk(0) : 0;
     struct mallinfo2 info = real.mallinfo2();
     asker.answer.arena_bytes = info.arena;
@@ -133,6 +134,31 @@ static int wait_for_asker(uint64_t patience)
     return 1;
 }
 
+static int wait_for_answer(struct heap_answer *answer, uint64_t patience)
+{
+    int answered = 0;
+    if (!wait_for_asker(patience))
+        return 0;
+    uint64_t signals = sys_signals_set(SYS_SIGNALS_OTHERS);
+    if (asker_claim()) {
+        answered = take_answer(answer);
+        asker_release();
+    }
+    sys_signals_set(signals);
+    return answered;
+}
+
+int heap_ask_is_busy(void)
+{
+    return __atomic_load_n(&asker.busy, __ATOMIC_RELAXED) > 0;
+}
+
+void heap_ask_settle(uint64_t patience)
+{
+    struct heap_answer late;
+    wait_for_answer(&late, patience);
+}
+
 int heap_ask(struct heap_answer *answer, uint64_t patience)
 {
     int answered = 0, asked = 0;
@@ -149,15 +175,7 @@ int heap_ask(struct heap_answer *answer, uint64_t patience)
             asker_release();
     }
     sys_signals_set(signals);
-    if (!asked || !wait_for_asker(patience))
-        return answered;
-    sys_signals_set(SYS_SIGNALS_OTHERS);
-    if (asker_claim()) {
-        answered = take_answer(answer);
-        asker_release();
-    }
-    sys_signals_set(signals);
-    return answered;
+    return asked ? wait_for_answer(answer, patience) : answered;
 }
 
 void heap_ask_forget(void)

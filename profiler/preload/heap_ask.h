@@ -9,6 +9,7 @@
 
 struct heap_answer {
     uint64_t top;     /* the break at the beginning */
+    uint64_t begin;   /* stamp */
     uint64_t end;     /* stamp */
     uint64_t cost_ns; /* of processor time */
     uint64_t arena_bytes, mapped_bytes;
@@ -19,6 +20,10 @@ struct heap_answer {
 /* 1: answered, maybe to a question that nobody could wait for then. 0: no answer within `patience` stamps; it comes
  * later. */
 int heap_ask(struct heap_answer *answer, uint64_t patience) HIDDEN;
+/* Whether a thread of ours lives that asks. */
+int heap_ask_is_busy(void) HIDDEN;
+/* The answer to an earlier question is waited for and dropped: the next one is to a question of its own. */
+void heap_ask_settle(uint64_t patience) HIDDEN;
 /* In a forked child: nobody is asking. */
 void heap_ask_forget(void) HIDDEN;
 

@@ -17,6 +17,7 @@ static uint64_t interval; /* stamps; 0: no samples */
 
 /* The last look at all of glibc's heap; whoever got record_heap_due writes it. */
 static struct heap_walk {
+    uint64_t started; /* stamp */
     uint64_t sampled; /* stamp of the last sample, walk or not */
     uint64_t end;     /* stamp; 0: none yet */
     uint64_t cost;    /* stamps that the next one takes, as far as is known */
@@ -30,7 +31,7 @@ void record_heap_start(void)
 {
     interval = process.control->sample_interval;
     record_heap_due = interval ? 0 : UINT64_MAX; /* 0: with the first allocation */
-    walk = (struct heap_walk){0};
+    walk = (struct heap_walk){.started = clock_now()};
     heap_ask_forget();
     heap_ranges_start();
 }
@@ -68,17 +69,20 @@ static int is_possible(const struct thread *t)
     return interval && real.malloc_is_libc && !process_is_filtered() && t->depth == 1 && !t->writing;
 }
 
-/* mallinfo2 walks every free chunk of every arena, so there are at least fifty times what it takes between two calls:
- * at most 2 % whatever the heap looks like. In between, the break says how the first arena grows and shrinks. */
-static void sample(struct thread *t, int may_ask)
+/* mallinfo2 walks every free chunk of every arena, so it is called where at least fifty times what it takes have passed
+ * since then: at most 2 % whatever the heap looks like. Else the break says how the first arena grows and shrinks. */
+static void sample(struct thread *t, uint64_t since)
 {
     struct heap_walk *w = &walk;
     if (!is_possible(t) || process.heap_locks_unsure)
         return;
     uint64_t now = clock_now(), cost = walk_cost(t, now);
     uint64_t used = 0; /* + 1; 0: glibc was not asked now */
-    if (may_ask && (!w->end || now - w->end >= 50 * cost)) {
+    if (!w->end || (now >= since && now - since >= 50 * cost)) {
         struct heap_answer answer;
+        uint64_t asks[] = {WIRE_WORD1(WIRE_HEAP_ASK, 0, 0)};
+        record_words(t, asks, 2);
+        uint64_t asked = clock_now();
         if (heap_ask(&answer, 5 * interval + 2 * cost)) {
             w->arena_bytes = answer.arena_bytes;
             w->mapped_bytes = answer.mapped_bytes;
@@ -87,7 +91,7 @@ static void sample(struct thread *t, int may_ask)
             w->cost = answer.cost_ns * (interval / 1000) / (INTERVAL_NS / 1000);
             w->thread = t;
             w->head = t->head;
-            if (answer.end >= now) /* else it came too late for the sample before */
+            if (answer.begin >= asked) /* else it came too late for the sample before */
                 used = answer.used_bytes < WIRE_A_MASK ? answer.used_bytes + 1 : WIRE_A_MASK;
         }
     }
@@ -105,20 +109,30 @@ static void sample(struct thread *t, int may_ask)
 
 void record_heap_sample(struct thread *t)
 {
-    sample(t, 1);
+    sample(t, walk.end);
 }
 
+/* Of the program's threads, the last. */
 static int is_alone(void)
 {
     char text[512];
-    return __libc_single_threaded || (!process_is_filtered() && self_stat(SELF_STAT_THREADS, text, sizeof text) == 1);
+    if (__libc_single_threaded)
+        return 1;
+    if (process_is_filtered())
+        return 0;
+    uint64_t count = self_stat(SELF_STAT_THREADS, text, sizeof text);
+    return count == 1 || (count == 2 && heap_ask_is_busy());
 }
 
 /* Other threads go on with what destructors have left of the program, and each wait makes that longer: they are not to
- * wait for locks now, nor this one for an answer, if there was one before. */
+ * wait for locks now, nor this one for an answer, if there was one before. Where there are none this is the only answer
+ * that knows of what they freed at last. */
 void record_heap_end(struct thread *t)
 {
-    sample(t, !walk.end || is_alone());
+    int may_ask = is_possible(t) && is_alone();
+    if (may_ask)
+        heap_ask_settle(5 * interval + 2 * walk.cost);
+    sample(t, may_ask ? walk.started : UINT64_MAX);
     record_heap_last(t);
 }
 

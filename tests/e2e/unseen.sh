@@ -41,11 +41,26 @@ at_most "bytes that count as live" $((7000 * 1000)) "$bytes"
 contains "freed unseen" report "! calls that were not seen freed 6.6"
 contains "freed unseen, what to do" report "record again with --deepbind"
 lacks "freed unseen" report "Never freed"
+# the same of three threads that are gone as the program ends: glibc is asked once then, and where the machine is busy
+# its answer may come too late
+for try in 1 2 3; do
+    record_ok "$program" threads "$PROGRAMS/lib_deep.so"
+    bytes=$(value "SELECT value FROM counter WHERE name = 'unfreed_heap_bytes'")
+    [ -z "$bytes" ] || break
+done
+at_least "three threads: bytes that count as live" $((3 * (7000 * 1000 - 65536))) "$bytes"
+at_most "three threads: bytes that count as live" $((3 * 7000 * 1000)) "$bytes"
+"$MEMPROF" report out.db >report
+contains "three threads" report "! calls that were not seen freed 19."
+lacks "three threads" report "Never freed"
 # all of it is seen
 RUN_OPTIONS=--deepbind
 record_ok "$program" freed "$PROGRAMS/lib_deep.so"
 equal "--deepbind: all frees are known" "1000|0" "$(by_function fill | cut -d'|' -f5)|$(value "SELECT count(*) FROM
     counter WHERE name = 'unfreed_heap_bytes'")"
+record_ok "$program" threads "$PROGRAMS/lib_deep.so"
+equal "--deepbind: frees of three threads are known" "3000|0" "$(by_function free_own | cut -d'|' -f5)|$(value "SELECT
+    count(*) FROM counter WHERE name = 'unfreed_heap_bytes'")"
 record_ok "$program" deep "$PROGRAMS/lib_deep.so"
 "$MEMPROF" report out.db --segments >segments
 lacks "--deepbind" segments "Not known"

@@ -1,12 +1,14 @@
 /* Heaps of which a recording has few blocks: unseen replace|deep LIBRARY|small. Nothing of them is free. And one whose
- * blocks are freed by calls that it does not see: freed LIBRARY. */
+ * blocks are freed by calls that it does not see: freed LIBRARY, and by threads that are gone then: threads LIBRARY. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCKS 8000
+#define BLOCKS  8000
+#define THREADS 3
 
 static char *blocks[BLOCKS];
 
@@ -56,6 +58,34 @@ static int freed(void (*give_back)(void *))
     return !blocks[BLOCKS - 1];
 }
 
+static void (*give_back)(void *);
+static pthread_barrier_t filled;
+
+/* Nothing is freed while others allocate, and nobody allocates after that. */
+static void *free_own(void *unused)
+{
+    char **own = calloc(BLOCKS, sizeof *own);
+    for (int i = 0; i < BLOCKS; i++)
+        own[i] = malloc(1000);
+    pthread_barrier_wait(&filled);
+    for (int i = 0; i < BLOCKS - 1000; i++)
+        give_back(own[i]);
+    free(own);
+    return unused;
+}
+
+static int free_in_threads(void *library)
+{
+    pthread_t threads[THREADS];
+    give_back = (void (*)(void *))dlsym(library, "give_back");
+    pthread_barrier_init(&filled, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, free_own, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "replace") == 0) {
@@ -66,6 +96,8 @@ int main(int argc, char **argv)
     void *(*own)(size_t) = library ? (void *(*)(size_t))dlsym(library, "own") : malloc;
     if (strcmp(argv[1], "freed") == 0)
         return freed((void (*)(void *))dlsym(library, "give_back"));
+    if (strcmp(argv[1], "threads") == 0)
+        return free_in_threads(library);
     fill(own, own == malloc ? 900 : 4000);
     char *large = malloc(20000);
     memset(large, 1, 20000);

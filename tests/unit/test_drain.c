@@ -515,6 +515,33 @@ static void test_heap_ranges(void **state)
     setup_end(s);
 }
 
+/* Blocks that come while glibc is asked are between the two, whoever's they are. */
+static void test_heap_is_asked(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(0);
+    struct writer asks, other;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    size_t began, born, answered;
+    writer_open(&asks, s->session.control, slot, getpid(), getpid());
+    writer_open(&other, s->session.control, slot, getpid(), getpid() + 1);
+    writer_put(&asks, (uint64_t[]){0, WIRE_WORD1(WIRE_HEAP_ASK, 0, 0)}, 2);
+    writer_stack(&other, 7, 0, (uint64_t[]){0x1234}, 1);
+    writer_alloc(&other, 0x1000, 32, 7);
+    writer_put(&asks, (uint64_t[]){0, WIRE_WORD1(WIRE_HEAP_SAMPLE, 0, 1 + 8192), 135168, 0}, 4);
+    setup_rounds(s, 3);
+    const struct event *e = setup_find_event(s, EVENT_HEAP_ASKS, 1, &began);
+    assert_non_null(e);
+    assert_non_null(setup_find_event(s, EVENT_ALLOC, 1, &born));
+    const struct event *answer = setup_find_event(s, EVENT_RESERVED, 1, &answered);
+    assert_non_null(answer);
+    assert_true(began < born && born < answered);
+    assert_int_equal(e->thread_id, answer->thread_id);
+    assert_int_equal(answer->stack_id, heap_asked(8192));
+    assert_int_equal(s->drain->bad_records, 0);
+    setup_end(s);
+}
+
 /* The memory is taken away for a moment while news come in for the watching thread, which writes to it. */
 static void test_shared_while_watched(void **state)
 {
@@ -582,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_thread_churn),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_heap_ranges),
+        cmocka_unit_test(test_heap_is_asked),
         cmocka_unit_test(test_shared_while_watched),
         cmocka_unit_test(test_free_at),
     };

@@ -261,6 +261,7 @@ static void end_process(struct account *a, const struct event *e)
     if (p->live->count && p->live->count == a->counts.live_blocks && !p->is_last_holder)
         keyframe_process_ends(a);
     account_seal(a);
+    account_heap_end(a, p);
     if (p->is_torn_down) {
         account_parts_pass(p);
         live_each(p->live, count_teardown, &(struct teardown){a, p, p->teardown_ns, (uint64_t)-1});

@@ -29,11 +29,23 @@ static void raise_reserved(struct account *a, unsigned process_id, unsigned devi
     }
 }
 
+struct heap_sum {
+    uint64_t before_ns; /* of the blocks that are older */
+    uint64_t bytes;
+};
+
 static void add_heap_block(void *context, const struct live_block *b)
 {
-    uint64_t *bytes = context;
-    if (b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap))
-        *bytes += b->size;
+    struct heap_sum *sum = context;
+    if (b->key >> LIVE_ADDRESS_BITS == account_space(KIND_heap) && b->time_ns < sum->before_ns)
+        sum->bytes += b->size;
+}
+
+static uint64_t live_heap(const struct process_account *p, uint64_t before_ns)
+{
+    struct heap_sum sum = {.before_ns = before_ns};
+    live_each(p->live, add_heap_block, &sum);
+    return sum.bytes;
 }
 
 /* Of a fork's child: what its first sample has beside its own blocks is its parent's, or as much as it did not give
@@ -41,8 +53,7 @@ static void add_heap_block(void *context, const struct live_block *b)
 static uint64_t own_heap(struct account *a, struct process_device *pd, const struct event *e, uint64_t size)
 {
     if (!pd->has_inherited) {
-        uint64_t own = 0;
-        live_each(account_process(a, e->process_id)->live, add_heap_block, &own);
+        uint64_t own = live_heap(account_process(a, e->process_id), UINT64_MAX);
         pd->inherited_bytes = size > own ? size - own : 0;
         pd->has_inherited = 1;
     }
@@ -138,6 +149,7 @@ void account_heap_asks(struct account *a, const struct event *e)
     pd->asks_active = heap_bytes(d);
     pd->asks_alloc = d->alloc_bytes;
     pd->asks_thread = e->thread_id;
+    pd->asks_ns = a->now_ns;
 }
 
 static uint64_t beyond(uint64_t bytes, uint64_t others)
@@ -145,23 +157,44 @@ static uint64_t beyond(uint64_t bytes, uint64_t others)
     return bytes > others ? bytes - others : 0;
 }
 
+static void know_unfreed(struct account *a, struct process_device *pd, uint64_t bytes)
+{
+    a->counts.unfreed_bytes += bytes - pd->unfreed_bytes;
+    pd->unfreed_bytes = bytes;
+}
+
 /* The other way round: what is live and glibc has not in use, in its arenas or mapped, was freed past us. Other threads
  * go on while it looks at one arena after the other. What was live all the time it had in use, so the rest of that is
  * proven; and it can be no more than if all that was live at any time had been there. In between what was known stays.
- * It is asked of a process that has all that is live, where that is no estimate. */
+ * Of a process that has all that is live; what another one has is known as it ends. */
 static void see_unfreed(struct account *a, const struct event *e, struct process_device *pd)
 {
     const struct device_account *d = account_device(a, 0);
-    if (!pd->asks_thread || pd->asks_thread != e->thread_id || a->sampled.mean_bytes ||
-        account_process(a, e->process_id)->live->count != a->counts.live_blocks)
+    if (!pd->asks_thread || pd->asks_thread != e->thread_id || a->sampled.mean_bytes) /* that is an estimate */
         return;
     uint64_t used = (uint64_t)(e->stack_id - HEAP_ASKED + 1) * HEAP_USED_UNIT + e->address;
+    pd->asks_thread = 0;
+    pd->used_bytes = used;
+    pd->used_ns = pd->asks_ns;
+    if (account_process(a, e->process_id)->live->count != a->counts.live_blocks)
+        return;
     uint64_t allocated = d->alloc_bytes - pd->asks_alloc;
     uint64_t least = beyond(heap_bytes(d), used + allocated), most = beyond(pd->asks_active + allocated, used);
-    uint64_t before = pd->unfreed_bytes, known = before < most ? before : most;
-    pd->unfreed_bytes = known > least ? known : least;
-    a->counts.unfreed_bytes += pd->unfreed_bytes - before;
-    pd->asks_thread = 0;
+    uint64_t known = pd->unfreed_bytes < most ? pd->unfreed_bytes : most;
+    pd->used_ns = 0;
+    know_unfreed(a, pd, known > least ? known : least);
+}
+
+void account_heap_end(struct account *a, const struct process_account *p)
+{
+    struct process_device *pd = p->devices;
+    while (pd && pd->device != 0)
+        pd = pd->next;
+    if (!pd || !pd->used_ns)
+        return;
+    uint64_t least = beyond(live_heap(p, pd->used_ns), pd->used_bytes);
+    if (least > pd->unfreed_bytes)
+        know_unfreed(a, pd, least);
 }
 
 void account_reserved_sample(struct account *a, const struct event *e)

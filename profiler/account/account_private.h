@@ -41,9 +41,12 @@ struct process_device {
     uint64_t unseen_bytes;               /* what it said was in use then, and no block is */
     uint64_t unfreed_bytes;              /* of what counts as live: what it has proven was freed */
     uint64_t asks_active, asks_alloc;    /* when asks_thread began to ask it: live, and all that was ever allocated */
-    uint32_t asks_thread;                /* 0: nobody did */
-    uint8_t has_inherited;               /* that is known */
-    uint8_t is_asked;                    /* mapped_bytes is known */
+    uint64_t asks_ns;
+    uint64_t used_bytes;   /* what it said while other processes had blocks, too; */
+    uint64_t used_ns;      /* when that was asked for; 0: it did not */
+    uint32_t asks_thread;  /* 0: nobody did */
+    uint8_t has_inherited; /* that is known */
+    uint8_t is_asked;      /* mapped_bytes is known */
     uint8_t device;
 };
 
@@ -259,6 +262,8 @@ void account_started_write(struct account *a);
 void account_reserved_sample(struct account *a, const struct event *e);
 void account_heap_at(struct account *a, const struct event *e);
 void account_heap_asks(struct account *a, const struct event *e);
+/* As a process ends: what is live there since before glibc was asked last was in use then, or freed past us. */
+void account_heap_end(struct account *a, const struct process_account *p);
 /* A block of the host's heaps of at least ACCOUNT_MAPPED_LEAST is born (1) or dies (-1). */
 void account_large_block(struct account *a, struct device_account *d, struct kind_account *k, unsigned process_id,
                          uint64_t address, uint64_t size_bytes, int sign);

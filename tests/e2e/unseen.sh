@@ -53,6 +53,11 @@ at_most "three threads: bytes that count as live" $((3 * 7000 * 1000)) "$bytes"
 "$MEMPROF" report out.db >report
 contains "three threads" report "! calls that were not seen freed 19."
 lacks "three threads" report "Never freed"
+# and of one of two processes, as a shell's
+record_ok sh -c '"$0" freed "$1"; true' "$program" "$PROGRAMS/lib_deep.so"
+bytes=$(value "SELECT value FROM counter WHERE name = 'unfreed_heap_bytes'")
+at_least "two processes: bytes that count as live" $((7000 * 1000 - 65536)) "$bytes"
+at_most "two processes: bytes that count as live" $((7000 * 1000)) "$bytes"
 # all of it is seen
 RUN_OPTIONS=--deepbind
 record_ok "$program" freed "$PROGRAMS/lib_deep.so"

@@ -190,6 +190,38 @@ static void test_freed_past_us(void **state)
     }
 }
 
+/* Of one of several processes what is live is asked for as it ends: what came after glibc was asked says nothing. */
+static void test_freed_past_us_of_two(void **state)
+{
+    (void)state;
+    struct account_run r;
+    struct account_counts counts;
+    struct event e[] = {
+        {.op = EVENT_ALLOC, .address = 0x5500000010, .size_bytes = PAGES(160), .process_id = 1},
+        {.op = EVENT_ALLOC, .address = 0x5500000010, .size_bytes = PAGES(500), .process_id = 2},
+        {.op = EVENT_HEAP_ASKS, .process_id = 1},
+        {.op = EVENT_ALLOC, .address = 0x5600000010, .size_bytes = PAGES(10), .process_id = 1},
+        {.op = EVENT_RESERVED, .size_bytes = PAGES(900), .stack_id = heap_asked(PAGES(99)), .process_id = 1},
+        {.op = EVENT_PROCESS_END, .process_id = 1},
+        {.op = EVENT_HEAP_ASKS, .process_id = 2},
+        {.op = EVENT_RESERVED, .size_bytes = PAGES(900), .stack_id = heap_asked(PAGES(499)), .process_id = 2},
+        {.op = EVENT_PROCESS_END, .process_id = 2},
+    };
+    static const uint64_t expected[] = {0, 0, 0, 0, 0, 60, 60, 60, 60};
+    account_run_open(&r, &(struct account_options){0});
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++) {
+        e[i].time_ns = 10 * (i + 1);
+        e[i].thread_id = e[i].process_id;
+        e[i].kind = KIND_heap;
+        e[i].stack_id = e[i].op == EVENT_ALLOC ? 1 : e[i].stack_id;
+        account_events(r.account, &e[i], 1);
+        account_counts(r.account, &counts);
+        assert_int_equal(counts.unfreed_bytes, PAGES(expected[i]));
+    }
+    account_finish(r.account, 1000);
+    account_run_close(&r);
+}
+
 static void test_segments_and_reserved(void **state)
 {
     (void)state;
@@ -390,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_large_blocks_of_an_arena),
         cmocka_unit_test(test_in_use_beside_all_blocks),
         cmocka_unit_test(test_freed_past_us),
+        cmocka_unit_test(test_freed_past_us_of_two),
         cmocka_unit_test(test_segments_and_reserved),
         cmocka_unit_test(test_segment_rows),
         cmocka_unit_test(test_to_segment),

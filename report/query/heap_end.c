@@ -185,13 +185,23 @@ static int64_t idle_of(const struct heap_gap *g, int is_segments)
     return (is_segments ? g->segment_bytes : g->glibc_bytes) - g->live_bytes;
 }
 
+/* Whether half at most of what it has is live, by the samples: a quarter where pages are spread, of which there may be
+ * more than the last sample saw. What another allocator has may all be live. */
+static int may_be_spread(const struct heap_end *e)
+{
+    const struct heap_gap *g = &e->of;
+    int64_t own = e->is_segments ? g->segment_bytes : g->glibc_bytes;
+    int64_t other = e->is_segments ? g->glibc_bytes : g->segment_bytes;
+    return g->live_bytes - other <= own / 2;
+}
+
 /* Whether it may be, by the samples: less than is_large asks. */
 static int may_be(sqlite3 *db, struct heap_end *e)
 {
     const struct heap_gap *g = &e->of;
     int64_t idle = idle_of(g, e->is_segments);
     if (e->is_spread)
-        return idle >= SEGMENTS && heap_idle_since(db, e, SEGMENTS) && heap_idle_goes_on(db, e);
+        return idle >= SEGMENTS && may_be_spread(e) && heap_idle_since(db, e, SEGMENTS) && heap_idle_goes_on(db, e);
     if (e->is_segments)
         return idle >= SEGMENTS && heap_idle_since(db, e, SEGMENTS) && heap_idle_goes_on(db, e) &&
                heap_idle_free_there(db, e, g->live_bytes) >= SEGMENTS;

@@ -7,6 +7,7 @@
 #include "rules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define POINTS      GROWTH_POINTS
 #define LEAST_NS    20000000
@@ -20,10 +21,10 @@
 #define EVEN_STEPS  8   /* of eleven, that this time is at least; */
 #define EVEN_STILL  2   /* in so many none may have come: a busy machine stops a program now and then */
 
-struct point {
+struct points {
     struct rules *r;
-    int64_t *live, *recorded; /* of the lines, at this point */
-    int number;
+    int64_t *live, *recorded; /* of the lines, at each point */
+    int first, last;          /* at which what comes was there */
 };
 
 static struct rule_even *even_at(const struct rules *r, int64_t site_id)
@@ -32,31 +33,71 @@ static struct rule_even *even_at(const struct rules *r, int64_t site_id)
     return low < r->even_count && r->even[low].site_id == site_id ? &r->even[low] : NULL;
 }
 
+static void change(const struct points *p, int64_t *live, uint64_t bytes)
+{
+    for (int i = p->first; i <= p->last; i++)
+        wrap_change(&live[i], bytes);
+}
+
 static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
 {
-    const struct point *p = arg;
+    const struct points *p = arg;
     const struct rule_site *site = rule_site_of(p->r, site_id);
     (void)count;
     if (site) {
-        if (p->number == 0 || p->number == POINTS - 1)
-            wrap_change(&p->r->sites[site - p->r->sites].grown, p->number ? bytes : -bytes);
-        int64_t *sums[] = {&p->live[(size_t)site->line * POINTS], &p->recorded[(size_t)site->recorded * POINTS]};
-        for (int i = 0; i < 2; i++)
-            wrap_change(sums[i], bytes);
+        int64_t *grown = &p->r->sites[site - p->r->sites].grown;
+        wrap_change(grown, p->first == 0 ? -bytes : 0);
+        wrap_change(grown, p->last == POINTS - 1 ? bytes : 0);
+        change(p, &p->live[(size_t)site->line * POINTS], bytes);
+        change(p, &p->recorded[(size_t)site->recorded * POINTS], bytes);
     }
     struct rule_even *even = even_at(p->r, site_id);
     if (even)
-        wrap_change(&even->live[p->number], bytes);
+        change(p, even->live, bytes);
+}
+
+static void reach(void *arg, int first, int last)
+{
+    struct points *p = arg;
+    p->first = first;
+    p->last = last;
 }
 
 /* What every line held at one instant. */
-static int add_point(struct rules *r, int64_t time_ns, int64_t *live, int64_t *recorded, int number, int64_t *at_ns)
+static int add_point(struct points *p, int64_t time_ns, int number, int64_t *at_ns)
 {
     struct at_result result;
-    struct point point = {r, live + number, recorded + number, number};
-    int rc = at_changes(r->db, time_ns, add, &point, &result, r->err);
+    reach(p, number, number);
+    int rc = at_changes(p->r->db, time_ns, add, p, &result, p->r->err);
     *at_ns = result.time_ns;
     return rc == 0 && !result.chunks_damaged;
+}
+
+static void clear_points(struct points *p)
+{
+    struct rules *r = p->r;
+    memset(p->live, 0, r->line_count * sizeof *p->live * POINTS);
+    memset(p->recorded, 0, r->recorded_count * sizeof *p->recorded * POINTS);
+    for (size_t i = 0; i < r->site_count; i++)
+        r->sites[i].grown = 0;
+    for (size_t i = 0; i < r->even_count; i++)
+        memset(r->even[i].live, 0, sizeof r->even[i].live);
+}
+
+/* One by one where not all events are kept: an instant may then be that of a key frame. */
+static int add_points(struct points *p)
+{
+    int64_t *at_ns = p->r->growth_ns, due_ns[POINTS];
+    int is_known = 1;
+    for (int i = 0; i < POINTS; i++)
+        due_ns[i] = (int64_t)((double)p->r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1)));
+    memcpy(at_ns, due_ns, sizeof due_ns);
+    if (at_series(p->r->db, due_ns, POINTS, reach, add, p, p->r->err) == 1)
+        return 1;
+    clear_points(p);
+    for (int i = 0; i < POINTS && is_known; i++)
+        is_known = add_point(p, due_ns[i], i, &at_ns[i]) && (i == 0 || at_ns[i] > at_ns[i - 1]);
+    return is_known;
 }
 
 static int load_even(struct rules *r)
@@ -123,12 +164,7 @@ static void load_growth(struct rules *r)
         return;
     int64_t *live = xcalloc((r->line_count + 1ul) * POINTS, sizeof *live);
     int64_t *recorded = xcalloc((r->recorded_count + 1ul) * POINTS, sizeof *recorded);
-    int is_known = 1;
-    for (int i = 0; i < POINTS && is_known; i++) {
-        double due = (double)r->duration_ns * (0.1 + 0.85 * i / (POINTS - 1));
-        is_known = add_point(r, (int64_t)due, live, recorded, i, &r->growth_ns[i]) &&
-                   (i == 0 || r->growth_ns[i] > r->growth_ns[i - 1]);
-    }
+    const int is_known = add_points(&(struct points){.r = r, .live = live, .recorded = recorded});
     make_sane(live, r->line_count);
     make_sane(recorded, r->recorded_count);
     if (is_known) {

@@ -14,6 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Instants one after the other, and the first of them that was not reached yet. */
+struct series {
+    const int64_t *times_ns;
+    int count, next;
+    at_reach *reach;
+};
+
 struct at {
     sqlite3 *db;
     struct chunk_codec *codec;
@@ -25,6 +32,7 @@ struct at {
     int64_t stop_event;  /* and those from this number on do not count */
     int64_t first_ns;
     int is_one; /* process: only events of images count */
+    struct series *series;
     struct replay_images images;
     struct at_result *result;
 };
@@ -141,7 +149,18 @@ static int sum_chunk(struct at *a, sqlite3_stmt *s)
     return 0;
 }
 
-static int read_chunks(struct at *a, int64_t time_ns, struct error *err)
+/* Of the chunk that the statement is at: events from number first on, before number after. */
+typedef void read_chunk(struct at *a, sqlite3_stmt *s, int64_t first, int64_t after, int64_t time_ns);
+
+static void read_until(struct at *a, sqlite3_stmt *s, int64_t first, int64_t after, int64_t time_ns)
+{
+    int whole =
+        !a->is_one && first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns && after <= a->stop_event;
+    if (!whole || sum_chunk(a, s))
+        read_events(a, s, first, time_ns);
+}
+
+static int read_chunks(struct at *a, int64_t time_ns, read_chunk *read, struct error *err)
 {
     sqlite3_stmt *s = NULL;
     int64_t next = a->first_event;
@@ -165,10 +184,7 @@ static int read_chunks(struct at *a, int64_t time_ns, struct error *err)
             break;
         }
         next = after;
-        int whole =
-            !a->is_one && first >= a->first_event && sqlite3_column_int64(s, 1) <= time_ns && after <= a->stop_event;
-        if (!whole || sum_chunk(a, s))
-            read_events(a, s, first, time_ns);
+        read(a, s, first, after, time_ns);
     }
     sqlite3_finalize(s);
     return 0;
@@ -219,7 +235,7 @@ static int load(struct at *a, int64_t time_ns, int64_t pid, struct error *err)
     else if (rc == 0)
         rc = load_keyframe(a, time_ns, err);
     if (rc == 0)
-        rc = read_chunks(a, time_ns, err);
+        rc = read_chunks(a, time_ns, read_until, err);
     if (rc == 0 && result->is_exact && db_int(a->db, "SELECT 1 FROM event_chunk LIMIT 1", 0) == 0)
         result->is_exact = holds_without_events(a, time_ns);
     if (rc == 0 && !result->is_exact)
@@ -289,6 +305,42 @@ int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at
     int rc = load(&a, time_ns, 0, err);
     chunk_codec_close(a.codec);
     return rc;
+}
+
+/* The instants within a chunk read its events, each for itself; for those behind it its sums do. */
+static void read_series(struct at *a, sqlite3_stmt *s, int64_t first, int64_t after, int64_t time_ns)
+{
+    struct series *series = a->series;
+    const int64_t first_ns = sqlite3_column_int64(s, 0), last_ns = sqlite3_column_int64(s, 1);
+    for (; series->next < series->count && series->times_ns[series->next] < last_ns; series->next++)
+        if (series->times_ns[series->next] >= first_ns) {
+            series->reach(a->arg, series->next, series->next);
+            read_events(a, s, first, series->times_ns[series->next]);
+        }
+    if (series->next == series->count)
+        return;
+    series->reach(a->arg, series->next, series->count - 1);
+    read_until(a, s, first, after, time_ns);
+}
+
+int at_series(sqlite3 *db, const int64_t *times_ns, int count, at_reach *reach, at_take *take, void *arg,
+              struct error *err)
+{
+    struct at_result result = {0};
+    struct series series = {times_ns, count, 0, reach};
+    struct at a = {.db = db,
+                   .codec = chunk_codec_open(),
+                   .take = take,
+                   .arg = arg,
+                   .series = &series,
+                   .result = &result,
+                   .stop_event = INT64_MAX};
+    reach(arg, 0, count - 1);
+    int rc = load_keyframe(&a, times_ns[0], err);
+    if (rc == 0)
+        rc = read_chunks(&a, times_ns[count - 1], read_series, err);
+    chunk_codec_close(a.codec);
+    return rc ? rc : result.is_exact && !result.chunks_damaged && result.chunks_summed + result.events_read > 0;
 }
 
 void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *title)

@@ -53,6 +53,12 @@ int at_keyframe(sqlite3 *db, int64_t time_ns, struct at_live **live, size_t *cou
  * and of ids that may be none. Unsigned, since what is damaged may wrap. */
 typedef void at_take(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count);
 int at_changes(sqlite3 *db, int64_t time_ns, at_take *take, void *arg, struct at_result *result, struct error *err);
+/* The same at several instants, in order, in one way through the run: reach says before calls of take at which of them
+ * what comes next was there. 1; 0: events before the last one are not kept or damaged, and what was taken is worth
+ * nothing; or an error. */
+typedef void at_reach(void *arg, int first, int last);
+int at_series(sqlite3 *db, const int64_t *times_ns, int count, at_reach *reach, at_take *take, void *arg,
+              struct error *err);
 
 /* Appends, behind a title, why the values are not those of asked_ns, where they are not. */
 void at_explain(const struct at_result *result, int64_t asked_ns, struct buf *title);

@@ -187,28 +187,31 @@ static uint16_t traits_of(const struct walk_frame *f)
     return (uint16_t)traits;
 }
 
-static void tell(const struct walk_step *step, uint16_t *traits)
+static void tell(const struct walk_frame *frames, int count, uint16_t *traits)
 {
-    for (int i = 0; i < step->count; i++)
-        traits[i] = traits_of(&step->frames[i]);
+    for (int i = 0; i < count; i++)
+        traits[i] = traits_of(&frames[i]);
 }
 
-const uint16_t *noise_frames(struct noise_frames *n, const struct walk_step *step)
+const uint16_t *noise_frames(struct noise_frames *n, struct walk *walk, int64_t id, int *count)
 {
-    const int64_t id = step->count ? step->frames[0].address_id : -1;
+    if (id >= 0 && (uint64_t)id < n->place_room && n->places[id].first) {
+        *count = (int)n->places[id].count;
+        return n->traits + n->places[id].first - 1;
+    }
+    const struct walk_frame *frames = walk_frames(walk, id, count);
     if (id < 0 || id >= ADDRESSES_KNOWN) {
-        ARRAY_ROOM_ZERO(n->unkept, (size_t)step->count + 1, n->unkept_room);
-        tell(step, n->unkept);
+        ARRAY_ROOM_ZERO(n->unkept, (size_t)*count + 1, n->unkept_room);
+        tell(frames, *count, n->unkept);
         return n->unkept;
     }
+    const size_t first = n->count;
+    n->count += (size_t)*count;
     ARRAY_ROOM_ZERO(n->places, (size_t)id + 1, n->place_room);
-    if (!n->places[id]) {
-        ARRAY_ROOM_ZERO(n->traits, n->count + (size_t)step->count, n->room);
-        tell(step, n->traits + n->count);
-        n->places[id] = (uint32_t)n->count + 1;
-        n->count += (size_t)step->count;
-    }
-    return n->traits + n->places[id] - 1;
+    ARRAY_ROOM_ZERO(n->traits, n->count, n->room);
+    tell(frames, *count, n->traits + first);
+    n->places[id] = (struct noise_place){(uint32_t)first + 1, (uint32_t)*count};
+    return n->traits + first;
 }
 
 void noise_frames_close(struct noise_frames *n)

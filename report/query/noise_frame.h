@@ -28,14 +28,16 @@ enum frame_trait {
 struct noise_frames { /* zero; by the ids of one recording's addresses */
     uint16_t *traits;
     size_t count, room;
-    uint32_t *places; /* by address_id: place in traits + 1; 0: none yet */
+    struct noise_place {
+        uint32_t first, count; /* in traits, from 1; 0: none yet */
+    } * places;                /* by address_id */
     size_t place_room;
     uint16_t *unkept; /* of an id that no recorder gives */
     size_t unkept_room;
 };
 
-/* Of each frame of the step; until the next call. */
-const uint16_t *noise_frames(struct noise_frames *n, const struct walk_step *step);
+/* Of each frame of an address of the walk, innermost first; until the next call. */
+const uint16_t *noise_frames(struct noise_frames *n, struct walk *walk, int64_t address_id, int *count);
 void noise_frames_close(struct noise_frames *n);
 
 #endif

@@ -465,18 +465,33 @@ int walk_hides(const struct walk *w, const struct walk_frame *frame)
     return w->language != TREE_BOTH && frame->is_python != (w->language == TREE_PYTHON);
 }
 
-int walk_step(struct walk *w, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err)
+int walk_node(struct walk *w, int64_t stack_id, int is_caller, struct walk_node *found, struct error *err)
 {
     struct node node;
-    int found = read_node(w, stack_id, is_caller, &node, err);
-    if (found != 1)
-        return found;
-    const struct entry *entry = frames_of(w, node.address_id);
-    *step = (struct walk_step){.frames = entry->frames,
-                               .count = entry->count,
-                               .parent_id = node.is_last ? 0 : node.parent_id,
-                               .is_cut = node.is_last && (node.flags & 1),
-                               .is_unknown = node.is_last && (node.flags & 2)};
+    int rc = read_node(w, stack_id, is_caller, &node, err);
+    if (rc == 1)
+        *found = (struct walk_node){.parent_id = node.is_last ? 0 : node.parent_id,
+                                    .address_id = node.address_id,
+                                    .is_cut = node.is_last && (node.flags & 1),
+                                    .is_unknown = node.is_last && (node.flags & 2)};
+    return rc;
+}
+
+const struct walk_frame *walk_frames(struct walk *w, int64_t address_id, int *count)
+{
+    const struct entry *entry = frames_of(w, address_id);
+    *count = entry->count;
+    return entry->frames;
+}
+
+int walk_step(struct walk *w, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err)
+{
+    struct walk_node node;
+    int rc = walk_node(w, stack_id, is_caller, &node, err);
+    if (rc != 1)
+        return rc;
+    *step = (struct walk_step){.parent_id = node.parent_id, .is_cut = node.is_cut, .is_unknown = node.is_unknown};
+    step->frames = walk_frames(w, node.address_id, &step->count);
     return 1;
 }
 

@@ -43,14 +43,23 @@ void walk_close(struct walk *walk);
 sqlite3 *walk_db(const struct walk *walk);
 int walk_stack(struct walk *walk, int64_t stack_id, struct walk_stack *stack, struct error *err);
 
-/* One node of a stack: the frames of its address, innermost first, and the node of the caller. */
-struct walk_step {
-    const struct walk_frame *frames; /* strings and frames until walk_close */
-    int count;
-    int64_t parent_id; /* 0: this is the outermost, of which the others tell, as in struct walk_stack */
+/* One node of a stack: its address, and the node of the caller. */
+struct walk_node {
+    int64_t parent_id, address_id; /* parent_id 0: this is the outermost, of which the others tell, as in walk_stack */
     int is_cut, is_unknown;
 };
 /* is_caller: others are below it, so it is kept. 1, 0 for a node that is not there, or an error. */
+int walk_node(struct walk *walk, int64_t stack_id, int is_caller, struct walk_node *node, struct error *err);
+/* The frames of an address, innermost first, with their strings until walk_close. */
+const struct walk_frame *walk_frames(struct walk *walk, int64_t address_id, int *count);
+
+/* Both. */
+struct walk_step {
+    const struct walk_frame *frames;
+    int count;
+    int64_t parent_id;
+    int is_cut, is_unknown;
+};
 int walk_step(struct walk *walk, int64_t stack_id, int is_caller, struct walk_step *step, struct error *err);
 /* Whether frames of this one's language are left out. */
 int walk_hides(const struct walk *walk, const struct walk_frame *frame);

@@ -1,6 +1,5 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
-#include "../../common/search.h"
 #include "../../common/wrap.h"
 #include "../query/at.h"
 #include "../query/site_rows.h"
@@ -29,8 +28,8 @@ struct points {
 
 static struct rule_even *even_at(const struct rules *r, int64_t site_id)
 {
-    const size_t low = SEARCH_FIRST(r->even_count, i, r->even[i].site_id < site_id);
-    return low < r->even_count && r->even[low].site_id == site_id ? &r->even[low] : NULL;
+    const struct rule_site *site = rule_site_of(r, site_id);
+    return site && site->even ? &r->even[site->even - 1] : NULL;
 }
 
 static void change(const struct points *p, int64_t *live, uint64_t bytes)
@@ -44,16 +43,15 @@ static void add(void *arg, uint32_t site_id, uint64_t bytes, uint64_t count)
     const struct points *p = arg;
     const struct rule_site *site = rule_site_of(p->r, site_id);
     (void)count;
-    if (site) {
-        int64_t *grown = &p->r->sites[site - p->r->sites].grown;
-        wrap_change(grown, p->first == 0 ? -bytes : 0);
-        wrap_change(grown, p->last == POINTS - 1 ? bytes : 0);
-        change(p, &p->live[(size_t)site->line * POINTS], bytes);
-        change(p, &p->recorded[(size_t)site->recorded * POINTS], bytes);
-    }
-    struct rule_even *even = even_at(p->r, site_id);
-    if (even)
-        change(p, even->live, bytes);
+    if (!site)
+        return;
+    int64_t *grown = &p->r->sites[site - p->r->sites].grown;
+    wrap_change(grown, p->first == 0 ? -bytes : 0);
+    wrap_change(grown, p->last == POINTS - 1 ? bytes : 0);
+    change(p, &p->live[(size_t)site->line * POINTS], bytes);
+    change(p, &p->recorded[(size_t)site->recorded * POINTS], bytes);
+    if (site->even)
+        change(p, p->r->even[site->even - 1].live, bytes);
 }
 
 static void reach(void *arg, int first, int last)
@@ -100,6 +98,15 @@ static int add_points(struct points *p)
     return is_known;
 }
 
+static void add_even(struct rules *r, int64_t site_id)
+{
+    const struct rule_site *site = rule_site_of(r, site_id);
+    if (!site)
+        return;
+    *ARRAY_ADD(r->even, r->even_count, r->even_capacity) = (struct rule_even){.site_id = site_id};
+    r->sites[site - r->sites].even = (uint32_t)r->even_count;
+}
+
 static int load_even(struct rules *r)
 {
     enum { ALLOCS, FREES, ENDS, COLUMNS };
@@ -111,7 +118,7 @@ static int load_even(struct rules *r)
         rc = 0;
         if (site_rows_value(&rows, ENDS) >= EVEN_COUNT &&
             site_rows_value(&rows, FREES) <= site_rows_value(&rows, ALLOCS) / 10)
-            *ARRAY_ADD(r->even, r->even_count, r->even_capacity) = (struct rule_even){.site_id = rows.site_id};
+            add_even(r, rows.site_id);
     }
     site_rows_close(&rows);
     return rc;

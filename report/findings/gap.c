@@ -78,6 +78,11 @@ static void find_absent(struct rules *r, struct gap *gap)
         gap->absent = idle > 0 ? gap->idle - idle : gap->idle;
 }
 
+static int is_large(const struct gap *gap, int64_t active)
+{
+    return gap->idle >= LEAST_BYTES && gap->idle >= active / 4;
+}
+
 int gap_of(struct rules *r, struct gap *gap)
 {
     const struct rule_device *d = r->device;
@@ -85,12 +90,15 @@ int gap_of(struct rules *r, struct gap *gap)
         return 0;
     gap->arenas = in_arenas(r);
     gap->reserved = d->peak_reserved - gap->arenas;
+    gap->idle = gap->reserved - d->peak_active;
+    if (!is_large(gap, d->peak_active)) /* whatever rounding takes of it */
+        return 0;
     gap->over = rounding_over(r);
-    gap->idle = gap->reserved - d->peak_active - gap->over;
+    gap->idle -= gap->over;
     gap->is_mapped = strcmp(d->name, "host") == 0 &&
                      db_int(r->db, "SELECT 1 FROM segment WHERE device_id = 0 AND kind IN ('heap', 'map') LIMIT 1", 0);
     gap->absent = gap->is_looked = 0;
-    if (gap->idle < LEAST_BYTES || gap->idle < (d->peak_active + gap->over) / 4)
+    if (!is_large(gap, d->peak_active + gap->over))
         return 0;
     if (strcmp(d->name, "host") == 0 && !gap->is_mapped)
         find_absent(r, gap);

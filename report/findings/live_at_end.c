@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#define ADDRESS_SITES 16 /* that have an address of their own among them, at least */
+
 /* Values of few sites, by their ids, beside a list of all of them. */
 struct beside {
     struct rules *r;
@@ -137,6 +139,7 @@ int live_at_end_load(struct rules *r)
     if (rc == 0)
         rc = walk_open(r->db, TREE_BOTH, &walk, r->err);
     if (rc == 0) {
+        walk_foresee(walk, r->site_count / ADDRESS_SITES);
         noise = noise_open(walk);
         rc = own_ends_open(r->db, &own, r->err);
         int64_t *untouched = rc ? NULL : untouched_of(r, &rc);

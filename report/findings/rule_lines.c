@@ -86,9 +86,12 @@ static int add_sites(struct rules *r, struct site_rows *rows, sqlite3_stmt *addr
         if (line == r->line_count)
             *ARRAY_ADD(r->lines, r->line_count, r->line_capacity) =
                 (struct rule_line){.device_id = device_id, .site_id = rows->site_id};
-        for (int i = 0; i < LINE_OF_SITES; i++)
-            sum_add(&r->lines[line].sums[i], rule_sane(site_rows_value(rows, SUMS + i)));
-        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line, line, 0, 0};
+        for (int i = 0; i < LINE_OF_SITES; i++) {
+            const int64_t value = site_rows_value(rows, SUMS + i);
+            if (value)
+                sum_add(&r->lines[line].sums[i], rule_sane(value));
+        }
+        *ARRAY_ADD(r->sites, r->site_count, r->site_capacity) = (struct rule_site){rows->site_id, line, line, 0, 0, 0};
     }
     return rc;
 }

@@ -73,12 +73,6 @@ sqlite3_stmt *rule_query(struct rules *r, const char *sql)
     return db_prepare(r->db, sql, &s, r->err) ? NULL : s;
 }
 
-int64_t rule_sane(int64_t value)
-{
-    const int64_t most = INT64_C(1) << 52;
-    return value < 0 ? 0 : value > most ? most : value;
-}
-
 int64_t rule_amount(sqlite3_stmt *s, int column)
 {
     return rule_sane(sqlite3_column_int64(s, column));

@@ -57,6 +57,7 @@ struct rule_site {
     int64_t site_id;
     uint32_t line;     /* lines */
     uint32_t recorded; /* recorded */
+    uint32_t even;     /* even, from 1; 0: it is none of those */
     int64_t grown;     /* between the first and the last of growth_ns */
     int has_ends;      /* what it has at the end is its line's LINE_END_BYTES; of live_at_end.c */
 };
@@ -142,7 +143,11 @@ int rule_is_even(const struct rules *r, int64_t site_id);
 /* A statement; NULL with r->err. */
 sqlite3_stmt *rule_query(struct rules *r, const char *sql);
 /* A size, count or time of the database: a damaged one may be anything, and sums of sane ones must fit. */
-int64_t rule_sane(int64_t value);
+static inline int64_t rule_sane(int64_t value)
+{
+    const int64_t most = INT64_C(1) << 52;
+    return value < 0 ? 0 : value > most ? most : value;
+}
 int64_t rule_amount(sqlite3_stmt *s, int column);
 /* The one that a query with these values bound gives; unknown: it gives none. */
 int64_t rule_query_amount(struct rules *r, const char *sql, const int64_t *values, int count, int64_t unknown);

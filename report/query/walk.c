@@ -62,6 +62,7 @@ struct walk {
     sqlite3_stmt *node, *chain;
     int is_begun;
     struct packed *packed; /* held; NULL: stacks are plain rows */
+    int64_t packed_last;   /* the highest id */
     const struct packed_values *parents, *addresses, *flags;
     const struct walk_frame *stack[WALK_FRAMES_MAX];
 };
@@ -408,15 +409,17 @@ static void read_packed(struct walk *w)
     w->packed = p;
     if (packed_read(w->packed, PACKED_stack_parent_id, &w->parents) == 0 &&
         packed_read(w->packed, PACKED_stack_address_id, &w->addresses) == 0 &&
-        packed_read(w->packed, PACKED_stack_flags, &w->flags) == 0)
+        packed_read(w->packed, PACKED_stack_flags, &w->flags) == 0) {
+        w->packed_last = packed_count(p, PACKED_TABLE_stack);
         return;
+    }
     packed_let(p);
     w->packed = NULL;
 }
 
 static int packed_node(const struct walk *w, int64_t id, struct node *n)
 {
-    if (id < 1 || id > packed_count(w->packed, PACKED_TABLE_stack))
+    if (id < 1 || id > w->packed_last)
         return 0;
     uint32_t row = (uint32_t)id;
     *n = (struct node){.parent_id = (int64_t)packed_at(w->parents, row),
@@ -475,6 +478,17 @@ int walk_node(struct walk *w, int64_t stack_id, int is_caller, struct walk_node 
                                     .is_cut = node.is_last && (node.flags & 1),
                                     .is_unknown = node.is_last && (node.flags & 2)};
     return rc;
+}
+
+void walk_foresee(struct walk *w, size_t addresses)
+{
+    struct store *store = w->store;
+    if (!store->reads++)
+        store->reads_few = (uint32_t)few(w);
+    if (store->reads < store->reads_few && addresses >= store->reads_few) {
+        store->reads = store->reads_few;
+        read_all(w);
+    }
 }
 
 const struct walk_frame *walk_frames(struct walk *w, int64_t address_id, int *count)

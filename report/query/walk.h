@@ -53,6 +53,9 @@ int walk_node(struct walk *walk, int64_t stack_id, int is_caller, struct walk_no
 /* The frames of an address, innermost first, with their strings until walk_close. */
 const struct walk_frame *walk_frames(struct walk *walk, int64_t address_id, int *count);
 
+/* So many different addresses or more will be asked for: where it is quicker, all are read at once. */
+void walk_foresee(struct walk *walk, size_t addresses);
+
 /* Both. */
 struct walk_step {
     const struct walk_frame *frames;

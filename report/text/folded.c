@@ -1,5 +1,6 @@
 #include "folded.h"
 
+#include "../../common/map.h"
 #include "../../common/sum.h"
 #include "../../common/units.h"
 #include "../print/command.h"
@@ -16,17 +17,20 @@ int64_t folded_count(const struct summary *s)
 
 void folded_take(const struct summary *s, struct rows *rows, int64_t limit)
 {
-    const struct finding_kept *all = s->findings.kept;
-    for (int i = 0; i < rows->count; i++) {
-        int64_t *value = rows->row[i].stats.value;
-        if (!rows->row[i].device || strcmp(rows->row[i].device, "host") != 0)
+    struct map row_of = {0}; /* line_id: place + 1 */
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].device && strcmp(rows->row[i].device, "host") == 0)
+            *map_slot(&row_of, (uint64_t)rows->row[i].key_id, 0) = (uint64_t)i + 1;
+    for (size_t k = 0; k < s->findings.kept_count; k++) {
+        const struct finding_kept *kept = &s->findings.kept[k];
+        const uint64_t place = map_get(&row_of, (uint64_t)kept->line_id, 0);
+        if (!place)
             continue;
-        for (size_t k = 0; k < s->findings.kept_count; k++)
-            if (all[k].line_id == rows->row[i].key_id) {
-                value[STAT_end_bytes] -= all[k].bytes;
-                value[STAT_end_count] -= all[k].count;
-            }
+        int64_t *value = rows->row[place - 1].stats.value;
+        value[STAT_end_bytes] -= kept->bytes;
+        value[STAT_end_count] -= kept->count;
     }
+    map_close(&row_of);
     rows_again(rows, STAT_end_bytes, limit);
 }
 

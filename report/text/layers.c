@@ -21,7 +21,9 @@ int layers_list(sqlite3 *db, const char *device, struct record *document, struct
         COLUMN("total_bytes", "total", BYTES, .flags = COLUMN_OPTIONAL),
     };
     sqlite3_stmt *s = NULL;
-    if (document->out->format == REPORT_CSV)
+    const int with_host = document->out->format == REPORT_JSON; /* for people the host's are in other lines */
+    if (document->out->format == REPORT_CSV ||
+        (!with_host && !db_int(db, "SELECT EXISTS (SELECT 1 FROM device WHERE device_id > 0)", 1)))
         return 0;
     static const char sql[] =
         "SELECT v.device, v.instant, v.time_ns, v.allocated_bytes, v.active_bytes, v.reserved_bytes, v.used_bytes, "
@@ -32,7 +34,7 @@ int layers_list(sqlite3 *db, const char *device, struct record *document, struct
     if (rc)
         return rc;
     sqlite3_bind_text(s, 1, device, -1, SQLITE_STATIC);
-    sqlite3_bind_int(s, 2, document->out->format == REPORT_JSON); /* for people the host's are in other lines */
+    sqlite3_bind_int(s, 2, with_host);
     struct listing *l = listing_open_in(document, "layers", columns, COLUMN_COUNT_OF(columns), NULL);
     int64_t before_ns = -1;
     while (db_next(s, &rc, err)) {

@@ -6,40 +6,12 @@
 #include "../query/look_rows.h"
 #include "../query/noise.h"
 #include "../query/site_rows.h"
+#include "../query/torn_sites.h"
 #include "own_ends.h"
 
 #include <stdlib.h>
 
 #define ADDRESS_SITES 16 /* that have an address of their own among them, at least */
-
-/* Values of few sites, by their ids, beside a list of all of them. */
-struct beside {
-    struct rules *r;
-    sqlite3_stmt *s;
-    int step;
-};
-
-static void beside_open(struct beside *b, struct rules *r, const char *sql)
-{
-    *b = (struct beside){r, rule_query(r, sql), SQLITE_ERROR};
-    if (b->s)
-        b->step = sqlite3_step(b->s);
-}
-
-static int64_t beside_value(struct beside *b, int64_t site_id, int column)
-{
-    while (b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) < site_id)
-        b->step = sqlite3_step(b->s);
-    return b->step == SQLITE_ROW && sqlite3_column_int64(b->s, 0) == site_id ? rule_amount(b->s, column) : 0;
-}
-
-/* Returns 0 or the error that it met. */
-static int beside_close(struct beside *b)
-{
-    int rc = b->step == SQLITE_ROW || b->step == SQLITE_DONE ? 0 : db_error(b->r->db, b->r->err);
-    sqlite3_finalize(b->s);
-    return rc;
-}
 
 enum { STACK, KIND, PROCESS, BYTES, COUNT, COLUMNS };
 static const enum packed_column columns[COLUMNS] = {PACKED_site_stack_id, PACKED_site_kind, PACKED_site_process_id,
@@ -100,9 +72,9 @@ static int64_t *untouched_of(struct rules *r, int *rc)
 static int add_live(struct rules *r, struct noise *noise, const struct own_ends *own, const int64_t *untouched)
 {
     struct site_rows rows;
-    struct beside torn;
-    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err);
-    beside_open(&torn, r, "SELECT site_id, freed_bytes, freed_count FROM site_teardown ORDER BY site_id");
+    struct torn_sites torn;
+    int rc = site_rows_open(r->db, columns, COLUMNS, &rows, r->err), torn_rc = torn_sites_open(r->db, &torn, r->err);
+    rc = rc ? rc : torn_rc;
     while (rc == 0 && (rc = site_rows_next(&rows, r->err)) == 1) {
         rc = 0;
         if (site_rows_value(&rows, COUNT) <= 0)
@@ -116,12 +88,13 @@ static int add_live(struct rules *r, struct noise *noise, const struct own_ends 
         }
         if (rc)
             break;
+        const struct torn freed = torn_sites_of(&torn, rows.site_id);
         struct ends ends = {rule_sane(site_rows_value(&rows, BYTES)), rule_sane(site_rows_value(&rows, COUNT)),
-                            beside_value(&torn, rows.site_id, 1), beside_value(&torn, rows.site_id, 2), 0};
+                            rule_sane(freed.bytes), rule_sane(freed.count), 0};
         const struct rule_site *site = untouched ? rule_site_of(r, rows.site_id) : NULL;
         add_site(r, &rows, own, ends, site ? rule_sane(untouched[site - r->sites]) : 0);
     }
-    int torn_rc = beside_close(&torn);
+    torn_rc = torn_sites_close(&torn, r->err);
     site_rows_close(&rows);
     return rc ? rc : torn_rc;
 }

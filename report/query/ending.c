@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "merged.h"
+#include "torn_sites.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -163,16 +164,9 @@ void ending_teardown_text(sqlite3 *db, struct buf *out)
     char bytes[UNITS_TEXT], count[UNITS_TEXT];
     if (!ending_is_teardown(db, 0))
         return;
-    int64_t blocks = 0, freed = 0;
-    sqlite3_stmt *s = NULL;
-    if (db_prepare(db, "SELECT sum(freed_count), sum(freed_bytes) FROM site_teardown", &s, NULL) == 0 &&
-        sqlite3_step(s) == SQLITE_ROW) {
-        blocks = sqlite3_column_int64(s, 0);
-        freed = sqlite3_column_int64(s, 1);
-    }
-    sqlite3_finalize(s);
+    const struct torn torn = torn_sites_sum(db);
     buf_printf(out, "%swhere Python began to take itself down", ending_has_others(db) ? "of Python's processes " : "");
-    if (blocks > 0)
-        buf_printf(out, ", which then freed %s in %s block%s", units_bytes(bytes, freed), units_count(count, blocks),
-                   blocks == 1 ? "" : "s");
+    if (torn.count > 0)
+        buf_printf(out, ", which then freed %s in %s block%s", units_bytes(bytes, torn.bytes),
+                   units_count(count, torn.count), torn.count == 1 ? "" : "s");
 }

@@ -2,19 +2,11 @@
 
 #include "../../common/buf.h"
 #include "../../common/db.h"
+#include "views.h"
 
 #include <errno.h>
 
 static const char *const which_column[] = {[LOOKS_PEAK] = "is_peak", [LOOKS_LAST] = "is_last"};
-
-/* That the table is what packed_views made of it, and nothing stands before it. */
-static int is_packed(sqlite3 *db)
-{
-    return db_int(db,
-                  "SELECT 1 FROM temp.sqlite_schema WHERE name = 'resident_site' AND sql LIKE 'CREATE VIRTUAL "
-                  "TABLE%USING packed_resident_site'",
-                  0) == 1;
-}
 
 static int read_columns(struct look_rows *rows, const enum packed_column *columns, int count, struct error *err)
 {
@@ -30,7 +22,8 @@ int look_rows_open(sqlite3 *db, enum looks which, const enum packed_column *colu
 {
     if (count > LOOK_ROWS_COLUMNS)
         bug("%d columns of looks", count);
-    *rows = (struct look_rows){.db = db, .row = 1, .packed = is_packed(db) ? packed_shared(db) : NULL};
+    *rows = (struct look_rows){
+        .db = db, .row = 1, .packed = views_are_packed(db, "resident_site") ? packed_shared(db) : NULL};
     struct buf sql = BUF(512);
     int rc = 0;
     if (rows->packed) {

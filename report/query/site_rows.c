@@ -3,16 +3,14 @@
 #include "../../common/buf.h"
 #include "../../common/db.h"
 #include "../../common/kind.h"
+#include "views.h"
 
 #include <errno.h>
 
 /* That the tables are what packed_views made of them, and no lens stands before them. */
 static int is_packed(sqlite3 *db)
 {
-    return db_int(db,
-                  "SELECT count(*) = 2 FROM temp.sqlite_schema WHERE name IN ('site', 'site_line') AND sql LIKE "
-                  "'CREATE VIRTUAL TABLE%USING packed_' || name",
-                  0) == 1;
+    return views_are_packed(db, "site") && views_are_packed(db, "site_line");
 }
 
 static int packed_fail(sqlite3 *db, long rc, struct error *err)

@@ -39,6 +39,20 @@ static int find_there(sqlite3 *db, const struct schema_item *items, unsigned cha
     return rc;
 }
 
+int views_are_packed(sqlite3 *db, const char *table)
+{
+    static const char sql[] = "SELECT 1 FROM temp.sqlite_schema WHERE name = ?1 AND sql LIKE 'CREATE VIRTUAL "
+                              "TABLE%USING packed_' || name";
+    sqlite3_stmt *s = NULL;
+    int are = 0;
+    if (db_prepare(db, sql, &s, NULL) == 0) {
+        sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
+        are = sqlite3_step(s) == SQLITE_ROW;
+    }
+    sqlite3_finalize(s);
+    return are;
+}
+
 int views_own(sqlite3 *db, struct error *err)
 {
     size_t count;

@@ -10,5 +10,7 @@
 #include <sqlite3.h>
 
 int views_own(sqlite3 *db, struct error *err);
+/* Whether a table is what packed_views made of it, and nothing stands before it: its columns can be read at once. */
+int views_are_packed(sqlite3 *db, const char *table);
 
 #endif

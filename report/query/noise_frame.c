@@ -187,10 +187,22 @@ static uint16_t traits_of(const struct walk_frame *f)
     return (uint16_t)traits;
 }
 
-static void tell(const struct walk_frame *frames, int count, uint16_t *traits)
+/* Once for all frames of one function, file and module: their strings are the walk's, mostly one for all. */
+static uint16_t known_traits(struct noise_frames *n, const struct walk_frame *f)
+{
+    const uint64_t module = (uintptr_t)f->module << 2 | (f->is_python != 0) << 1 | (f->is_allocator != 0);
+    const uint32_t code = map_number_or(&n->code, (uintptr_t)f->function, (uintptr_t)f->file, n->code_count);
+    n->code_count += code == n->code_count;
+    uint64_t *traits = map_slot(&n->known, code, module);
+    if (!*traits)
+        *traits = (uint64_t)traits_of(f) + 1;
+    return (uint16_t)(*traits - 1);
+}
+
+static void tell(struct noise_frames *n, const struct walk_frame *frames, int count, uint16_t *traits)
 {
     for (int i = 0; i < count; i++)
-        traits[i] = traits_of(&frames[i]);
+        traits[i] = known_traits(n, &frames[i]);
 }
 
 const uint16_t *noise_frames(struct noise_frames *n, struct walk *walk, int64_t id, int *count)
@@ -202,14 +214,14 @@ const uint16_t *noise_frames(struct noise_frames *n, struct walk *walk, int64_t 
     const struct walk_frame *frames = walk_frames(walk, id, count);
     if (id < 0 || id >= ADDRESSES_KNOWN) {
         ARRAY_ROOM_ZERO(n->unkept, (size_t)*count + 1, n->unkept_room);
-        tell(frames, *count, n->unkept);
+        tell(n, frames, *count, n->unkept);
         return n->unkept;
     }
     const size_t first = n->count;
     n->count += (size_t)*count;
     ARRAY_ROOM_ZERO(n->places, (size_t)id + 1, n->place_room);
     ARRAY_ROOM_ZERO(n->traits, n->count, n->room);
-    tell(frames, *count, n->traits + first);
+    tell(n, frames, *count, n->traits + first);
     n->places[id] = (struct noise_place){(uint32_t)first + 1, (uint32_t)*count};
     return n->traits + first;
 }
@@ -219,4 +231,6 @@ void noise_frames_close(struct noise_frames *n)
     free(n->traits);
     free(n->places);
     free(n->unkept);
+    map_close(&n->code);
+    map_close(&n->known);
 }

@@ -5,6 +5,7 @@
 #ifndef MEMPROF_NOISE_FRAME_H
 #define MEMPROF_NOISE_FRAME_H
 
+#include "../../common/map.h"
 #include "walk.h"
 
 enum frame_trait {
@@ -32,6 +33,8 @@ struct noise_frames { /* zero; by the ids of one recording's addresses */
         uint32_t first, count; /* in traits, from 1; 0: none yet */
     } * places;                /* by address_id */
     size_t place_room;
+    struct map code, known; /* (function, file), and that with its module: what frames of it tell */
+    uint32_t code_count;
     uint16_t *unkept; /* of an id that no recorder gives */
     size_t unkept_room;
 };

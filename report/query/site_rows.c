@@ -101,7 +101,7 @@ int64_t site_rows_last(sqlite3 *db)
     return count > 0 ? count : db_int(db, "SELECT max(site_id) FROM site", -1);
 }
 
-int site_rows_next(struct site_rows *rows, struct error *err)
+int site_rows_step(struct site_rows *rows, struct error *err)
 {
     if (rows->packed) {
         do {

@@ -35,8 +35,15 @@ int site_rows_open_line(sqlite3 *db, int64_t line_id, int is_recorded, const enu
 void site_rows_close(struct site_rows *rows);
 /* The highest site_id; -1 where there is no site, or none can be read. */
 int64_t site_rows_last(sqlite3 *db);
-/* The next one: 1; 0: there is none left; -errno with err. */
-int site_rows_next(struct site_rows *rows, struct error *err);
+/* The next one: 1; 0: there is none left; -errno with err. step: where it is not just the next packed one. */
+int site_rows_step(struct site_rows *rows, struct error *err);
+static inline int site_rows_next(struct site_rows *rows, struct error *err)
+{
+    if (!rows->packed || rows->line || (uint32_t)rows->site_id == rows->count)
+        return site_rows_step(rows, err);
+    rows->site_id++;
+    return 1;
+}
 
 /* The value of the current site in a column, by its place in columns. A kind is its number, of an unknown one
  * KIND_COUNT. */

@@ -130,18 +130,24 @@ static void device_columns(struct buf *sql)
             stat_infos[i].column, stat_infos[i].column);
 }
 
-/* FROM ... of the rows before sorting: device_id, kind, key_id and all statistics. */
-static void source_of(enum row_key by, struct buf *sql)
+/* Whether a row is an account, and what it is sorted by is of that alone, and not of what stands beside it. */
+static int is_account(const struct rows_query *q)
 {
-    if (by == ROW_STACK) {
+    return q->by != ROW_STACK && q->by != ROW_DEVICE && q->by != ROW_PROCESS && !stat_is_of_view(q->sort);
+}
+
+/* FROM ... of the rows before sorting: device_id, kind, key_id and all statistics; of accounts their own. */
+static void source_of(const struct rows_query *q, struct buf *sql)
+{
+    if (q->by == ROW_STACK) {
         buf_puts(sql, "(SELECT device_id, CASE WHEN ?3 = 'all' THEN 'all' ELSE kind END AS kind, stack_id AS key_id, ");
         sum_columns(sql, NULL);
         buf_puts(sql, " FROM site_stat WHERE ?3 IN ('all', kind) GROUP BY device_id, stack_id)");
-    } else if (by == ROW_DEVICE) {
+    } else if (q->by == ROW_DEVICE) {
         buf_puts(sql, "(SELECT device_id, kind, device_id AS key_id, ");
         device_columns(sql);
         buf_puts(sql, " FROM total WHERE kind = ?3)");
-    } else if (by == ROW_PROCESS) {
+    } else if (q->by == ROW_PROCESS) {
         buf_puts(sql, "(SELECT device_id, kind, first_id AS key_id, ");
         sum_columns(sql, "(SELECT max(peak_bytes) FROM temp.process_peak pp WHERE pp.first_id = i.first_id AND "
                          "pp.device_id = account.device_id)");
@@ -150,7 +156,8 @@ static void source_of(enum row_key by, struct buf *sql)
                  " USING(process_id)"
                  " WHERE scope = 'thread' AND inclusive = 0 AND kind = ?3 GROUP BY device_id, first_id)");
     } else {
-        buf_puts(sql, "(SELECT * FROM account_stat WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)");
+        buf_printf(sql, "(SELECT * FROM %s WHERE scope = ?1 AND inclusive = ?2 AND kind = ?3)",
+                   is_account(q) ? "account" : "account_stat");
     }
 }
 
@@ -169,6 +176,24 @@ static void leave_out(const struct rows_query *q, struct buf *sql)
         buf_printf(sql, " AND key_id NOT IN (SELECT line_id FROM line WHERE function_id IN (%s))", noise);
 }
 
+/* FROM ... of the rows in their order, as many as are wanted. Of accounts those are found first, and then alone looked
+ * at beside what else is known of them. */
+static void sorted_source(const struct rows_query *q, struct buf *sql)
+{
+    buf_printf(sql, "(SELECT %s, coalesce(",
+               is_account(q) ? "scope, inclusive, device_id, kind, key_id, alloc_bytes AS sort_bytes" : "*");
+    stat_expression(q->sort, sql);
+    buf_puts(sql, ", 0) AS sort_value FROM ");
+    source_of(q, sql);
+    buf_puts(sql, " WHERE " DEVICE_ID_IS("device_id", "?4") " AND sort_value >= ?5");
+    leave_out(q, sql);
+    buf_puts(sql, " ORDER BY sort_value DESC, alloc_bytes DESC, key_id LIMIT ?6)");
+    if (is_account(q))
+        buf_puts(sql, " o CROSS JOIN account_stat a USING(scope, inclusive, device_id, kind, key_id)");
+    else
+        buf_puts(sql, " a");
+}
+
 static void build_sql(const struct rows_query *q, struct buf *sql)
 {
     const char *keys = scopes[q->by].keys;
@@ -176,16 +201,11 @@ static void build_sql(const struct rows_query *q, struct buf *sql)
                keys ? keys : "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
                q->by == ROW_PROCESS ? names : "NULL, NULL, NULL, NULL");
     stat_columns(sql, "a.");
-    buf_puts(sql, " FROM (SELECT *, coalesce(");
-    stat_expression(q->sort, sql);
-    buf_puts(sql, ", 0) AS sort_value FROM ");
-    source_of(q->by, sql);
-    buf_puts(sql, " WHERE " DEVICE_ID_IS("device_id", "?4") " AND sort_value >= ?5");
-    leave_out(q, sql);
-    buf_puts(sql, " ORDER BY sort_value DESC, alloc_bytes DESC, key_id LIMIT ?6) a"
-                  " LEFT JOIN device d ON d.device_id = a.device_id ");
+    buf_puts(sql, " FROM ");
+    sorted_source(q, sql);
+    buf_puts(sql, " LEFT JOIN device d ON d.device_id = a.device_id ");
     buf_puts(sql, scopes[q->by].joins ? scopes[q->by].joins : "");
-    buf_puts(sql, " ORDER BY a.sort_value DESC, a.alloc_bytes DESC, a.key_id");
+    buf_puts(sql, " ORDER BY sort_value DESC, a.alloc_bytes DESC, a.key_id");
 }
 
 static void bind(sqlite3_stmt *s, const struct rows_query *q)
@@ -266,7 +286,7 @@ static int count_rows(sqlite3 *db, const struct rows_query *q, struct rows *rows
     buf_puts(&sql, "SELECT count(*) FROM (SELECT device_id, key_id, coalesce(");
     stat_expression(q->sort, &sql);
     buf_puts(&sql, ", 0) AS sort_value FROM ");
-    source_of(q->by, &sql);
+    source_of(q, &sql);
     buf_puts(&sql, ") WHERE " DEVICE_ID_IS("device_id", "?4") " AND sort_value >= ?5 AND ?6 = ?6");
     leave_out(q, &sql);
     int rc = db_prepare(db, sql.data, &s, err);

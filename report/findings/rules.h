@@ -58,8 +58,8 @@ struct rule_site {
     uint32_t line;     /* lines */
     uint32_t recorded; /* recorded */
     uint32_t even;     /* even, from 1; 0: it is none of those */
-    int64_t grown;     /* between the first and the last of growth_ns */
     int has_ends;      /* what it has at the end is its line's LINE_END_BYTES; of live_at_end.c */
+    int64_t grown;     /* between the first and the last of growth_ns */
 };
 
 /* Lines as they were recorded, whatever --skip shows: what there is to say, and how bad it is, is theirs to tell. */

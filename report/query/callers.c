@@ -34,12 +34,16 @@ struct place {
 
 /* Stacks share most of their nodes, so what lies from a node outwards is looked for once, of those that have an id as
  * the collector gives them. */
-#define NODES_KNOWN (1 << 24)
+#define NODES_KNOWN     (1 << 24)
+#define ADDRESSES_KNOWN (1 << 20)
+enum { OTHER_ALLOCATORS = 1, OTHER_CODE = 2 }; /* whose frames an address has, none of which is the line's */
 struct callers_line {
     struct walk *walk;
     const struct row *row;
     uint32_t *place_at; /* by node: the place's number + 1; 0: not known */
     size_t place_room;
+    uint8_t *other; /* by address; 0: not known, or the line's, or where a stack begins */
+    size_t other_room;
     int has_between;        /* in some stack other code than allocators' lies between the allocation and the line */
     struct map place_index; /* by node and frame, and node 0 for none */
     struct place *places;
@@ -73,6 +77,43 @@ static void remember_place(struct callers_line *l, int64_t id, uint32_t place)
     l->place_at[id] = place + 1;
 }
 
+/* Whether nothing of an address is the line's, as is known of those that were looked at before. */
+static int is_other(struct callers_line *l, int64_t address_id)
+{
+    const int other = address_id >= 0 && (uint64_t)address_id < l->other_room ? l->other[address_id] : 0;
+    l->has_between |= other == OTHER_CODE;
+    return other;
+}
+
+static void remember_other(struct callers_line *l, int64_t address_id, int is_code)
+{
+    if (address_id < 0 || address_id >= ADDRESSES_KNOWN)
+        return;
+    ARRAY_ROOM_ZERO(l->other, (size_t)address_id + 1, l->other_room);
+    l->other[address_id] = is_code ? OTHER_CODE : OTHER_ALLOCATORS;
+}
+
+/* Looks for the line in a node, innermost frame first. 1: where the stack begins, no further. */
+static int look_in(struct callers_line *l, int64_t id, const struct walk_node *node, uint32_t *place)
+{
+    struct walk_step step = {.parent_id = node->parent_id, .is_cut = node->is_cut, .is_unknown = node->is_unknown};
+    int is_code = 0, is_start = 0;
+    step.frames = walk_frames(l->walk, node->address_id, &step.count);
+    for (int i = 0; i < step.count && !is_start && *place == MAP_NONE; i++) {
+        if (walk_hides(l->walk, &step.frames[i]))
+            continue;
+        if (is_line(&step.frames[i], l->row))
+            *place = place_of(l, id, &step, i + 1);
+        else
+            is_code |= !step.frames[i].is_allocator;
+        is_start = walk_is_start(&step.frames[i]);
+    }
+    l->has_between |= is_code;
+    if (!is_start && *place == MAP_NONE)
+        remember_other(l, node->address_id, is_code);
+    return is_start;
+}
+
 /* The innermost frame that is the line's. */
 static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place, struct error *err)
 {
@@ -83,23 +124,15 @@ static int find_place(struct callers_line *l, int64_t stack_id, uint32_t *place,
         *place = depth ? known_place(l, id) : MAP_NONE;
         if (*place != MAP_NONE)
             break;
-        struct walk_step step;
-        int rc = walk_step(l->walk, id, depth > 0, &step, err), is_start = 0;
+        struct walk_node node;
+        int rc = walk_node(l->walk, id, depth > 0, &node, err);
         if (rc < 0)
             return rc;
         if (rc == 0)
             break;
         path[depth++] = id;
-        for (int i = 0; i < step.count && !is_start && *place == MAP_NONE; i++) {
-            if (walk_hides(l->walk, &step.frames[i]))
-                continue;
-            if (is_line(&step.frames[i], l->row))
-                *place = place_of(l, id, &step, i + 1);
-            else if (!step.frames[i].is_allocator)
-                l->has_between = 1;
-            is_start = walk_is_start(&step.frames[i]);
-        }
-        id = is_start ? 0 : step.parent_id;
+        const int is_start = !is_other(l, node.address_id) && look_in(l, id, &node, place);
+        id = is_start ? 0 : node.parent_id;
     }
     if (*place == MAP_NONE)
         *place = place_of(l, 0, NULL, 0);
@@ -290,6 +323,7 @@ void callers_close(struct callers_line *l)
     if (!l)
         return;
     free(l->place_at);
+    free(l->other);
     map_close(&l->place_index);
     free(l->places);
     free(l);

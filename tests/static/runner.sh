@@ -1,6 +1,6 @@
 # The runner itself: what fails once passes the second time and is said; what fails twice, crashes or hangs has failed;
 # more than SHAKY_MOST fail the run.
-unset BROWSERS BROWSERS_OF SECOND AGAIN SHAKY_MOST TEST_TIMEOUT KEEP # those of the run that this one is part of
+unset BROWSERS BROWSERS_OF SECOND AGAIN SHAKY_MOST TEST_TIMEOUT KEEP CHANGED_ONLY # those of this run
 mkdir b t
 shaky() { echo '[ -f ../../ran-'"$1"' ] && exit 0; : >../../ran-'"$1"'; echo first of '"$1"'; exit 1' >"t/$1.sh"; }
 shaky one

@@ -11,6 +11,12 @@
 
 #define FLUSH_BYTES (64u << 10)
 
+static void put(struct page_pack *pack, const char *data, size_t length)
+{
+    if (fwrite(data, 1, length, pack->out) != length && !pack->failed)
+        pack->failed = errno ? errno : EIO;
+}
+
 static void write_base64(struct page_pack *pack, const unsigned char *data, size_t length, int last)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -25,7 +31,7 @@ static void write_base64(struct page_pack *pack, const unsigned char *data, size
             text[used++] = digits[bits >> shift & 63];
         pack->carry_count = 0;
         if (used > sizeof text - 8) {
-            fwrite(text, 1, used, pack->out);
+            put(pack, text, used);
             used = 0;
         }
     }
@@ -36,13 +42,13 @@ static void write_base64(struct page_pack *pack, const unsigned char *data, size
         text[used++] = pack->carry_count > 1 ? digits[bits >> 6 & 63] : '=';
         text[used++] = '=';
     }
-    fwrite(text, 1, used, pack->out);
+    put(pack, text, used);
 }
 
 static void flush(struct page_pack *pack, int last)
 {
     if (!pack->packed) {
-        fwrite(buf_text(&pack->text), 1, pack->text.length, pack->out);
+        put(pack, buf_text(&pack->text), pack->text.length);
         buf_reset(&pack->text);
         return;
     }
@@ -84,8 +90,11 @@ static int pack_end(struct page_pack *pack)
         free(pack->deflate);
     }
     buf_free(&pack->text);
-    if (!pack->failed && ferror(pack->out))
-        pack->failed = EIO;
+    if (!pack->failed && ferror(pack->out)) { /* by what came before it, of which the rest is tried again */
+        errno = 0;
+        fflush(pack->out);
+        pack->failed = errno ? errno : EIO;
+    }
     return -pack->failed;
 }
 

@@ -129,4 +129,7 @@ contains --version version 'CUDA        yes'
 status=0; "$MEMPROF" report net.db >/dev/full 2>full.err || status=$?
 equal "status with a full disk" 1 $status
 contains 'full disk' full.err 'memprof: standard output: No space left on device'
+status=0; "$MEMPROF" report net.db --html -o /dev/full 2>full.err || status=$?
+equal "status of a page on a full disk" 1 $status
+contains 'a page on a full disk' full.err 'memprof: writing the page: No space left on device'
 cmp net.db net.db && "$MEMPROF" sql net.db 'SELECT 1' >/dev/null

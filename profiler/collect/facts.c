@@ -149,8 +149,10 @@ struct loss {
 static void list_losses(const struct facts *f, struct loss losses[LOSSES], char replaced[80])
 {
     char bytes[UNITS_TEXT];
-    snprintf(replaced, 80, "what is live was too high until then, by %s at most",
-             units_bytes(bytes, (int64_t)f->counts.replaced_bytes));
+    int64_t most = (int64_t)f->counts.replaced_bytes; /* one after another; no more at once than at the peak */
+    if (f->host_peak_bytes > 0 && f->host_peak_bytes < most)
+        most = f->host_peak_bytes;
+    snprintf(replaced, 80, "what is live was too high until then, by %s at most", units_bytes(bytes, most));
     const struct loss all[LOSSES] = {
         {"processes_refused", "processes not recorded: more than memprof has room for, at once or in all (65,535)",
          f->processes_refused, "process not recorded: more than memprof has room for, at once or in all (65,535)", 1,

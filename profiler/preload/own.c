@@ -2,6 +2,7 @@
 
 #include "process.h"
 #include "session.h"
+#include "thin.h"
 
 #define PAGE 4096ul
 
@@ -56,4 +57,5 @@ void own_begin(void)
         process.slot->own[i] = (struct wire_own){0};
     uint64_t start = ((uint64_t)__bss_start + PAGE - 1) & ~(PAGE - 1), end = ((uint64_t)_end + PAGE - 1) & ~(PAGE - 1);
     own_tell((const void *)start, end - start);
+    own_tell(thin.chosen.slots, CHOSEN_BYTES);
 }

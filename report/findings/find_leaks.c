@@ -2,6 +2,7 @@
 #include "../query/ending.h"
 #include "../query/program_name.h"
 #include "../query/resident.h"
+#include "../query/unseen.h"
 #include "live_at_end.h"
 
 #include <string.h>
@@ -317,6 +318,9 @@ static void find_never_freed(struct rules *r)
     if (!torn_count)
         say_largest_line(r, f, line, &largest);
     say_absent(r, f, all, untouched, &largest);
+    if (d->device_id == 0 && unseen_freed_bytes(r->db) > 0)
+        finding_say(f, " Calls that were not seen freed %s of it, or more.",
+                    units_bytes(r->a, unseen_freed_bytes(r->db)));
     buf_free(&largest.name);
     say_saving(r, f, line, NULL, all, count);
     if (ending_of(r, all) == ENDING_UNKNOWN)

@@ -99,6 +99,9 @@ static void add_unmatched(sqlite3 *db, void (*add)(void *context, enum note_kind
             buf_puts(&text, "an allocation was not seen, and no count has it");
         else
             buf_puts(&text, "as many allocations were not seen, and no count has them");
+        if (unseen_heap_bytes(db))
+            buf_printf(&text, "; glibc had up to %s more in use than was recorded",
+                       units_bytes(count, unseen_heap_bytes(db)));
         add(context, NOTE_MISSING, buf_text(&text));
     }
     buf_free(&text);
@@ -112,7 +115,8 @@ static void add_missed_bytes(sqlite3 *db, struct buf *text)
         "'replaced_site_id')" LINE_OF_SITE;
     sqlite3_stmt *s = NULL;
     char bytes[UNITS_TEXT];
-    int64_t all = counter(db, "replaced_bytes");
+    int64_t all = counter(db, "replaced_bytes"); /* one after another; at no time was more counted than at the peak */
+    int64_t most = db_int(db, "SELECT peak_active_bytes FROM total WHERE kind = 'all' AND device_id = 0", all);
     if (all <= 0) {
         buf_puts(text, ", so what is live is too high");
         return;
@@ -125,7 +129,7 @@ static void add_missed_bytes(sqlite3 *db, struct buf *text)
     buf_printf(text,
                ": what is live was too high until their addresses were used again, by %s at most. What else such calls "
                "freed, and what they allocated, is not known",
-               units_bytes(bytes, all));
+               units_bytes(bytes, all < most ? all : most));
 }
 
 /* An allocation at the address of a live block: somebody freed that one past the hooks. */
@@ -384,13 +388,14 @@ static void add_sampled(sqlite3 *db, void (*add)(void *context, enum note_kind k
 static void add_left_out(sqlite3 *db, void (*add)(void *context, enum note_kind kind, const char *note), void *context)
 {
     int64_t least_bytes = db_meta_int(db, "least_bytes", 0);
+    int64_t left_out = db_int(db, "SELECT CAST(total(alloc_count) AS INTEGER) FROM left_out", 0);
     char bytes[2][UNITS_TEXT], count[UNITS_TEXT], note[512];
-    if (least_bytes <= 0)
+    if (least_bytes <= 0 || left_out <= 0)
         return;
-    snprintf(note, sizeof note, "%s blocks, %s allocated are not in the tables: smaller than %s (--min-size)",
-             units_count(count, db_int(db, "SELECT CAST(total(alloc_count) AS INTEGER) FROM left_out", 0)),
+    snprintf(note, sizeof note, "%s block%s, %s allocated %s not in the tables: smaller than %s (--min-size)",
+             units_count(count, left_out), left_out == 1 ? "" : "s",
              units_bytes(bytes[0], db_int(db, "SELECT CAST(total(alloc_bytes) AS INTEGER) FROM left_out", 0)),
-             units_bytes(bytes[1], least_bytes));
+             left_out == 1 ? "is" : "are", units_bytes(bytes[1], least_bytes));
     add(context, NOTE_ABOUT, note);
 }
 

@@ -22,7 +22,8 @@ at_least "deep: frees that were missed" 1900 "$missed"
 # 1,000 blocks of 200 bytes and 1,000 of 12, but for what is live at the end; and whose the largest are
 wrong=$((212000 - $(value "SELECT end_bytes FROM v_function WHERE function = 'work' AND inclusive AND kind = 'all'")))
 equal "deep: too high by" "$wrong" "$(value "SELECT sum(value) FROM counter WHERE name = 'replaced_bytes'")"
-said=$(awk "BEGIN { printf \"%.2f KiB\", $wrong / 1024 }")
+# one after another: at no time was more of that counted than was live at the peak
+said=$(value "SELECT printf('%.2f KiB', peak_active_bytes / 1024.0) FROM total WHERE kind = 'all' AND device_id = 0")
 contains "deep: said as it ends" run.err "what is live was too high until then, by $said at most"
 "$MEMPROF" report out.db >report.txt
 contains "deep: by how much" report.txt "until their addresses were used again, by $said at most."

@@ -21,6 +21,11 @@ equal 'version of the file' 7 "$(sql 'PRAGMA user_version')"
 blocks=$(sql "SELECT printf('%,d', sum(alloc_count)) FROM left_out")
 contains 'what is not in the tables' report.txt "! $blocks blocks, "
 contains 'why' report.txt 'are not in the tables: smaller than 4.88 KiB (--min-size)'
+# the table of those that are recorded is memprof's own
+at_most 'other memory' $((1 << 20)) "$(sql "SELECT CAST(total(resident_bytes) AS INTEGER) FROM resident_rest JOIN
+    resident_scan USING(scan_id) WHERE is_last AND what = 'anonymous'")"
+at_least "memprof's own" $((1 << 21)) "$(sql "SELECT CAST(total(resident_bytes) AS INTEGER) FROM resident_rest JOIN
+    resident_scan USING(scan_id) WHERE is_last AND what = 'memprof'")"
 "$MEMPROF" info out.db >info.txt
 contains 'info' info.txt "left out        $blocks blocks, "
 "$MEMPROF" report out.db --html
@@ -32,6 +37,12 @@ classes=$(sql "SELECT iif(log2_size < 0, 0, 1 << log2_size), alloc_count, alloc_
 equal 'by size' "$classes" "$(cat sizes.txt)"
 "$MEMPROF" merge -o merged.db out.db out.db 2>merge.txt && fail 'merge took it'
 contains 'merge' merge.txt 'lacks small blocks (--min-size)'
+
+echo '--min-size: nothing is smaller'
+RUN_OPTIONS='--min-size 1'
+record_ok "$PROGRAMS/maps"
+"$MEMPROF" report out.db >report.txt
+lacks 'nothing left out' report.txt 'not in the tables'
 
 echo '--min-size: blocks of a C++ allocator of its own'
 if [ -x "$PROGRAMS/cxx_new" ]; then

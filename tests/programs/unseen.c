@@ -1,5 +1,7 @@
 /* Heaps of which a recording has few blocks: unseen replace|deep LIBRARY|small. Nothing of them is free. And one whose
- * blocks are freed by calls that it does not see: freed LIBRARY, and by threads that are gone then: threads LIBRARY. */
+ * blocks are freed by calls that it does not see: freed LIBRARY, and by threads that are gone then: threads LIBRARY; a
+ * few of them alone: few LIBRARY; all, again and again: again LIBRARY. And one that frees what it does not see
+ * allocated: taken LIBRARY. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -58,6 +60,33 @@ static int freed(void (*give_back)(void *))
     return !blocks[BLOCKS - 1];
 }
 
+static int freed_few(void (*give_back)(void *))
+{
+    fill(malloc, 4000);
+    for (int i = 0; i < 500; i++)
+        give_back(blocks[i]);
+    return !blocks[BLOCKS - 1];
+}
+
+static int freed_again(void (*give_back)(void *))
+{
+    for (int round = 0; round < 5; round++) {
+        fill(malloc, 4000);
+        for (int i = 0; i < BLOCKS; i++)
+            give_back(blocks[i]);
+    }
+    return 0;
+}
+
+static int taken(void *(*take)(size_t))
+{
+    fill(take, 4000);
+    go_on(10000);
+    for (int i = 0; i < BLOCKS; i++)
+        free(blocks[i]);
+    return 0;
+}
+
 static void (*give_back)(void *);
 static pthread_barrier_t filled;
 
@@ -96,6 +125,12 @@ int main(int argc, char **argv)
     void *(*own)(size_t) = library ? (void *(*)(size_t))dlsym(library, "own") : malloc;
     if (strcmp(argv[1], "freed") == 0)
         return freed((void (*)(void *))dlsym(library, "give_back"));
+    if (strcmp(argv[1], "few") == 0)
+        return freed_few((void (*)(void *))dlsym(library, "give_back"));
+    if (strcmp(argv[1], "again") == 0)
+        return freed_again((void (*)(void *))dlsym(library, "give_back"));
+    if (strcmp(argv[1], "taken") == 0)
+        return taken(own);
     if (strcmp(argv[1], "threads") == 0)
         return free_in_threads(library);
     fill(own, own == malloc ? 900 : 4000);

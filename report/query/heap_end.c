@@ -303,15 +303,35 @@ static int find_any_released(sqlite3 *db, struct heap_end *e, const struct heap_
             find_released(db, e, heap_released_by(db, 1, gaps, count)));
 }
 
-/* Whether that is by blocks that came as it ended, after it had freed others: an output's buffer. */
-static int is_by_late_blocks(sqlite3 *db, const struct heap_end *e)
+static int is_much(sqlite3 *db, struct heap_end *e)
 {
-    int64_t released_ns = e->is_there && e->is_kept && !e->is_segments ? heap_released(db, &e->of) : -1;
-    struct heap_end without = {.of = e->of, .is_forked = e->is_forked, .before_ns = released_ns};
-    int is = released_ns > 0 && load_at(db, INT64_MAX, &without) &&
-             !(e->is_spread ? is_spread(db, &without) : holds_much(db, &without));
-    heap_end_free(&without);
-    return is;
+    return e->is_spread ? is_spread(db, e) : holds_much(db, e);
+}
+
+/* Blocks that came as it ended, such as a buffer for its output, did not keep it for long. Where the first line is of
+ * those, who did is found without them, if others do. 0: by them alone. */
+static int leave_out_late(sqlite3 *db, struct heap_end *e)
+{
+    struct heap_end older = *e;
+    int64_t before_ns = heap_idle_is_long(e) ? heap_idle_long_before(e) : heap_idle_work(db, e);
+    older.heap = (struct heap){0};
+    older.blocks = (struct blocks){0};
+    older.inherited = NULL;
+    older.before_ns = before_ns > 0 ? before_ns : INT64_MAX;
+    if (!load_at(db, e->released_ns ? e->released_ns : INT64_MAX, &older)) {
+        heap_end_free(&older);
+        return 1;
+    }
+    int is_there = is_much(db, &older), is_same = older.heap.line_count && e->heap.line_count &&
+                                                  older.heap.lines[0].site_id == e->heap.lines[0].site_id;
+    if (is_there && !is_same) {
+        heap_free(&e->heap);
+        drop_blocks(e);
+        *e = older;
+        return 1;
+    }
+    heap_end_free(&older);
+    return is_there || is_same;
 }
 
 /* What was left of it when its interpreter had taken itself down. */
@@ -368,8 +388,11 @@ void heap_end_load(sqlite3 *db, struct heap_end *end)
     struct heap_gap *gaps = heap_gaps_at_end(db, &count);
     end->is_one_of = db_int(db, "SELECT count(DISTINCT first_id) FROM v_image", 0) > 1;
     struct heap_end released = {.is_one_of = end->is_one_of};
-    int is_kept = find_kept(db, end, gaps, count) && end->is_kept && !is_by_late_blocks(db, end);
+    int is_kept = find_kept(db, end, gaps, count) && end->is_kept;
+    if (is_kept && !end->is_segments)
+        is_kept = end->is_kept = leave_out_late(db, end);
     if (!is_kept && find_any_released(db, &released, gaps, count)) {
+        leave_out_late(db, &released);
         heap_end_free(end);
         *end = released;
     } else {

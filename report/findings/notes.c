@@ -99,9 +99,9 @@ static void add_unmatched(sqlite3 *db, void (*add)(void *context, enum note_kind
             buf_puts(&text, "an allocation was not seen, and no count has it");
         else
             buf_puts(&text, "as many allocations were not seen, and no count has them");
-        if (unseen_heap_bytes(db))
-            buf_printf(&text, "; glibc had up to %s more in use than was recorded",
-                       units_bytes(count, unseen_heap_bytes(db)));
+        const int64_t more = unseen_heap_bytes(db);
+        if (more)
+            buf_printf(&text, "; glibc had up to %s more in use than was recorded", units_bytes(count, more));
         add(context, NOTE_MISSING, buf_text(&text));
     }
     buf_free(&text);

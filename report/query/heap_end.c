@@ -308,6 +308,14 @@ static int is_much(sqlite3 *db, struct heap_end *e)
     return e->is_spread ? is_spread(db, e) : holds_much(db, e);
 }
 
+static struct blocks copy_of(const struct blocks *blocks)
+{
+    struct blocks copy = {.slots = xcalloc(blocks->count + 1, sizeof *copy.slots), .count = blocks->count};
+    if (blocks->count)
+        memcpy(copy.slots, blocks->slots, blocks->count * sizeof *copy.slots);
+    return copy;
+}
+
 /* Blocks that came as it ended, such as a buffer for its output, did not keep it for long. Where the first line is of
  * those, who did is found without them, if others do. 0: by them alone. */
 static int leave_out_late(sqlite3 *db, struct heap_end *e)
@@ -315,7 +323,7 @@ static int leave_out_late(sqlite3 *db, struct heap_end *e)
     struct heap_end older = *e;
     int64_t before_ns = heap_idle_is_long(e) ? heap_idle_long_before(e) : heap_idle_work(db, e);
     older.heap = (struct heap){0};
-    older.blocks = (struct blocks){0};
+    older.blocks = e->is_forked ? (struct blocks){0} : copy_of(&e->blocks); /* a fork's are of several */
     older.inherited = NULL;
     older.before_ns = before_ns > 0 ? before_ns : INT64_MAX;
     if (!load_at(db, e->released_ns ? e->released_ns : INT64_MAX, &older)) {

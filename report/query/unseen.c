@@ -11,8 +11,9 @@
 int64_t unseen_heap_bytes(sqlite3 *db)
 {
     static const char at_once_sql[] =
-        "SELECT max((SELECT count(*) FROM thread b WHERE b.process_id = a.process_id AND b.start_ns <= a.start_ns AND "
-        "(b.end_ns IS NULL OR b.end_ns >= a.start_ns))) FROM (SELECT * FROM thread LIMIT 1000) a";
+        "SELECT max(alive) FROM (SELECT sum(step) OVER (PARTITION BY process_id ORDER BY time_ns, step DESC ROWS "
+        "UNBOUNDED PRECEDING) AS alive FROM (SELECT process_id, start_ns AS time_ns, 1 AS step FROM thread UNION ALL "
+        "SELECT process_id, end_ns, -1 FROM thread WHERE end_ns IS NOT NULL))";
     int64_t bytes = db_int(db, "SELECT max(value) FROM counter WHERE name = 'unseen_heap_bytes'", 0);
     return bytes >= KEPT_LEAST && bytes >= KEPT_LEAST + db_int(db, at_once_sql, 0) * KEPT_THREAD ? bytes : 0;
 }

@@ -1,0 +1,3 @@
+# The whole tree compiles without a warning with clang.
+. "$ROOT/tests/static/warnings.inc"
+compiles clang -O0

@@ -21,7 +21,7 @@ cd "$root" || exit 2
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD ROOT="$root" CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export MEMPROF="$BUILD/memprof" LC_ALL=C
-unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS
+unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS PREFIX
 limit=${TEST_TIMEOUT:-600}
 work=$BUILD/test-work
 mkdir -p "$work"
@@ -219,11 +219,14 @@ summary() {
 each() { # how many at a time; the tests on standard input
     xargs -r -d '\n' -n 1 -P "$1" sh tests/run.sh --one
 }
-# Tests start python3 hundreds of times. A script that looks for the interpreter (pyenv's) takes five times as long, and
-# so does an interpreter whose installed packages are loaded at each start (.pth files): theirs is the same interpreter
-# in an environment of its own, without packages. What needs some asks /usr/bin/python3 for them.
+# Tests start python3 hundreds of times: the system's where it has one, which is optimized, as one that a version
+# manager built need not be (half as fast; a script that looks for the interpreter takes five times as long to start,
+# too), in an environment of its own, as packages that are loaded at each start (.pth files) make it slow. What needs
+# some asks /usr/bin/python3 for them; $FIRST_PYTHON is the one in the machine's PATH, for tests of interpreters.
 make_python() {
-    interpreter=$(python3 -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') || return
+    interpreter=/usr/bin/python3
+    [ -x "$interpreter" ] ||
+        interpreter=$(python3 -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') || return
     ln -s "$interpreter" "$1/bin/python3" &&
         printf 'home = %s\ninclude-system-site-packages = false\n' "$(dirname "$interpreter")" >"$1/pyvenv.cfg"
 }
@@ -253,8 +256,9 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$tools/bin"
+export FIRST_PYTHON="${FIRST_PYTHON:-$(command -v python3)}"
 make_compilers "$tools"
-if command -v python3 >/dev/null && make_python "$tools" && "$tools/bin/python3" -c pass; then
+if make_python "$tools" && "$tools/bin/python3" -c pass; then
     PATH=$tools/bin:$PATH
 fi
 {

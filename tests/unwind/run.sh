@@ -53,7 +53,7 @@ compare 2 "$build/inputs/run-cc1"
 compare 1 "$build/inputs/run-git"
 rare=1 # Python makes many more stacks than the others of the least inputs
 [ "$percent" -ge 10 ] || rare=4
-for python in /usr/bin/python3 "$(python3 -c 'import sys; print(sys.executable)')"; do
+for python in /usr/bin/python3 "$("${FIRST_PYTHON:-python3}" -c 'import sys; print(sys.executable)')"; do
     [ -x "$python" ] || continue
     echo "  $python" >>"$out"
     compare $((31 * rare)) env PYTHONMALLOC=malloc "$python" -S "$build/inputs/objects.py"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 18
+#define WIRE_VERSION 19
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */
@@ -223,13 +223,24 @@ struct wire_ring {
     WIRE_LINE uint64_t tail;
     /* program, before state becomes LIVE (state: both, as above) */
     WIRE_LINE uint32_t state;
-    uint32_t next_free; /* free list link: index + 1 */
+    uint32_t next_free; /* free list link: wire_ring_after */
     uint32_t proc_slot;
     int32_t pid;
     int32_t tid;
     uint32_t is_main; /* the process's first thread */
     uint64_t start_stamp;
 };
+
+#define WIRE_RING_LAST UINT32_MAX
+
+/* What is behind the ring place (index + 1) in the list of free ones, as index + 1; 0: nothing. link is its next_free.
+ * 0 there: the next in memory, as all are at first, so that nobody writes to the headers of rings that nobody takes. */
+static inline uint32_t wire_ring_after(uint32_t link, uint32_t place, uint32_t ring_count)
+{
+    if (link == 0)
+        return place < ring_count ? place + 1 : 0;
+    return link == WIRE_RING_LAST ? 0 : link;
+}
 
 /*
  * The desk: the way back, from the collector to programs. No hook touches it: only calls of memprof.h that ask do. Its

@@ -71,8 +71,6 @@ static void fill_control(struct session *s, const struct session_options *option
     c->sample_seed = options->sample_seed;
     snprintf(c->library_path, sizeof c->library_path, "%s", options->library);
     snprintf(c->session_path, sizeof c->session_path, "/proc/%d/fd/%d", (int)getpid(), s->fd);
-    for (uint32_t i = 0; i < c->ring_count; i++)
-        s->rings[i].next_free = i + 1 < c->ring_count ? i + 2 : 0;
     c->free_rings = 1;
     c->pauses = options->is_paused != 0;
     c->has_orders = options->has_orders != 0;
@@ -206,7 +204,7 @@ void session_free_ring(struct session *s, uint32_t ring, uint64_t words_used)
     uint64_t old = __atomic_load_n(&s->control->free_rings, __ATOMIC_ACQUIRE);
     s->pushes++;
     do
-        r->next_free = (uint32_t)old;
+        r->next_free = (uint32_t)old ? (uint32_t)old : WIRE_RING_LAST;
     while (!__atomic_compare_exchange_n(&s->control->free_rings, &old, ((old >> 32) + 1) << 32 | (ring + 1), 0,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }

@@ -242,7 +242,8 @@ struct wire_ring *session_ring_pop(void)
         if (!index || index > process.control->ring_count)
             return NULL;
         struct wire_ring *r = ring_at(index - 1);
-        uint32_t next = __atomic_load_n(&r->next_free, __ATOMIC_RELAXED);
+        uint32_t link = __atomic_load_n(&r->next_free, __ATOMIC_RELAXED);
+        uint32_t next = wire_ring_after(link, index, process.control->ring_count);
         if (__atomic_compare_exchange_n(list, &old, ((old >> 32) + 1) << 32 | next, 0, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE))
             return r;

@@ -62,14 +62,15 @@ static inline int writer_open(struct writer *w, struct wire_control *c, uint32_t
 {
     struct wire_ring *rings = (struct wire_ring *)((char *)c + WIRE_HEADERS_OFFSET);
     uint64_t old = __atomic_load_n(&c->free_rings, __ATOMIC_ACQUIRE);
-    uint32_t index;
+    uint32_t index, next;
     memset(w, 0, sizeof *w);
     do {
         index = (uint32_t)old;
         if (!index)
             return -1;
-    } while (!__atomic_compare_exchange_n(&c->free_rings, &old, ((old >> 32) + 1) << 32 | rings[index - 1].next_free, 0,
-                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+        next = wire_ring_after(rings[index - 1].next_free, index, c->ring_count);
+    } while (!__atomic_compare_exchange_n(&c->free_rings, &old, ((old >> 32) + 1) << 32 | next, 0, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
     struct wire_ring *r = &rings[index - 1];
     r->proc_slot = slot;
     r->pid = pid;

@@ -620,18 +620,26 @@ static uint64_t hash(uint64_t h, const char *text)
     return hash_byte(hash_text(h, text), 0xff); /* where it ends */
 }
 
+/* Of a frame, which is in many stacks, once. */
+static uint64_t frame_hash(const struct walk_frame *frame)
+{
+    struct buf place = BUF(1 << 20);
+    walk_place(frame, NULL, &place);
+    uint64_t h = hash(hash(HASH_START, frame->function ? frame->function : "??"), buf_text(&place));
+    buf_free(&place);
+    return h | 1;
+}
+
 uint64_t walk_shown_hash(const struct walk_stack *stack)
 {
     uint64_t h = HASH_START + (stack->count == 0 && stack->is_hidden);
     int first, end;
     walk_shown(stack, &first, &end);
-    struct buf place = BUF(1 << 20);
     for (int i = first; i < end; i++) {
-        buf_reset(&place);
-        walk_place(stack->frames[i], NULL, &place);
-        h = hash(h, stack->frames[i]->function ? stack->frames[i]->function : "??");
-        h = hash(h, buf_text(&place));
+        struct walk_frame *frame = (struct walk_frame *)stack->frames[i]; /* the walk's own: walk_stack */
+        if (!frame->shown)
+            frame->shown = frame_hash(frame);
+        h = hash_pair(h, frame->shown);
     }
-    buf_free(&place);
     return h;
 }

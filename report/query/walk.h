@@ -24,6 +24,7 @@ struct walk_frame {       /* strings belong to the walk, until walk_close */
     int64_t address_id, function_id, file_id;
     uint8_t is_inline, is_allocator, is_python;
     uint8_t is_runtime, is_interpreter; /* its module: module_is_runtime, module_is_python */
+    uint64_t shown;                     /* a hash of what people are shown of it, once walk_shown_hash wanted it */
 };
 
 struct walk_stack {

@@ -170,6 +170,7 @@ static void write_scan(struct store *store, const struct look *l)
     if (l->has_moved)
         sqlite3_bind_int64(s, 13, (int64_t)l->moved_count);
     store_step(store, s);
+    sqlite3_clear_bindings(s); /* the next look need not have all of them */
 }
 
 static void write_rest(struct store *store, uint32_t scan_id, unsigned rest, const struct resident_sum *sum)

@@ -103,7 +103,7 @@ static void test_random(void **state)
     struct account_run r;
     srand(11);
     account_run_open(&r, &(struct account_options){0});
-    for (int round = 0; round < RANDOM_VOLUME(200, 50); round++) {
+    for (unsigned round = 0; round < random_volume(200, 50); round++) {
         struct resident_pages pages;
         struct resident_result result;
         uint64_t at = (uint64_t)(rand() % 9000);
@@ -470,15 +470,14 @@ static void check_rows(void)
 
 /* The newest round at a peak, and each process's last look: nothing else stays, whenever rows are written (bit i of
  * `when`: after the look i). From look `packed` on, looks see a site that is packed: then all of them are. */
-static void kept(unsigned when, uint32_t packed)
+static void kept(struct account_run *r, unsigned when, uint32_t packed)
 {
     static const struct {
         unsigned process, peak_id;
         int64_t kept; /* ids; 0: within a round */
     } looks[] = {{1, 0, 0}, {2, 1, 12}, {1, 0, 123}, {1, 0, 0}, {2, 4, 45}, {2, 0, 456}, {2, 0, 457}};
-    struct account_run r;
-    account_run_open(&r, &(struct account_options){0});
-    struct resident_rows *rows = resident_rows_open(r.store);
+    struct resident_rows *rows = resident_rows_open(r->store);
+    account_query("SAVEPOINT empty");
     for (uint32_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
         add_scan(rows, i + 1, looks[i].process, looks[i].peak_id, i < packed ? 7 : 40000);
         if (!(when >> i & 1) || !looks[i].kept)
@@ -500,16 +499,19 @@ static void kept(unsigned when, uint32_t packed)
     check_rows();
     assert_int_equal(account_query("SELECT count(*) > 0 FROM main.packed"), packed < 7);
     resident_rows_close(rows);
-    account_run_close(&r);
+    account_query("ROLLBACK TO empty");
 }
 
 static void test_kept(void **state)
 {
     (void)state;
-    for (unsigned when = 0; when < 1u << 7; when += RANDOM_VOLUME(1, 3)) {
-        kept(when, 7);
-        kept(when, when % 7);
+    struct account_run r;
+    account_run_open(&r, &(struct account_options){0});
+    for (unsigned when = 0; when < 1u << 7; when += random_volume(1, 3)) {
+        kept(&r, when, 7);
+        kept(&r, when, when % 7);
     }
+    account_run_close(&r);
 }
 
 /* What waits is let go where it is replaced, and what never was written is lost: no leak. */

@@ -285,6 +285,8 @@ check-fast: all samples programs unit unit-sanitized ## the loop: static, unit, 
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' CHANGED_ONLY=1 sh tests/run.sh static unit report
 check-unit: unit unit-sanitized ## unit tests only, with and without sanitizers
 	BUILD='$(BUILD)' sh tests/run.sh unit
+check-random: unit unit-sanitized ## unit tests with all of what they do by chance; the others do a part (minutes)
+	BUILD='$(BUILD)' RANDOM_ALL=1 sh tests/run.sh unit
 check-e2e check-report check-page check-faults check-accuracy check-stress check-static: check-%: all samples programs bench-programs
 	BUILD='$(BUILD)' CC='$(CC)' CXX='$(CXX)' sh tests/run.sh $*
 check-e2e: ## end-to-end tests: samples, process trees, threads, allocators
@@ -378,6 +380,6 @@ clean: ## remove what was built
 
 FORCE:
 PHONY_CHECKS := check-e2e check-report check-page check-faults check-accuracy check-stress check-static
-.PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit man \
+.PHONY: all samples programs bench-programs fuzz-programs replay unit unit-sanitized deps deps-test deps-bench demo check check-fast check-unit check-random man \
         $(PHONY_CHECKS) fuzz fuzz-keep bench bench-quick bench-gate bench-same soak check-diff-pairs check-diff-leak check-fleet check-sample install uninstall dist deb check-deb help clean FORCE
 -include $(TOOL_OBJ:.o=.d) $(UNIT_SHARED:%.c=$(BUILD)/obj/%.d) $(wildcard $(BUILD)/linked/*.d) $(UNIT_TOOL:%.c=$(BUILD)/obj/%.d) $(PRELOAD_OBJ:.o=.d) $(EVENTS_OBJ:.o=.d)

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -180,6 +181,18 @@ void finish_check_accounts(sqlite3 *db)
 int finish_check_own_peaks(sqlite3 *db)
 {
     sqlite3_stmt *rows, *members;
+    struct change {
+        uint32_t site_id;
+        int64_t bytes;
+    } *changes = malloc((finish_event_count + 1) * sizeof *changes); /* hundreds of rows read them */
+    size_t change_count = 0;
+    for (size_t i = 0; i < finish_event_count; i++) {
+        const struct chunk_event *e = &finish_events[i];
+        int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
+        if (e->op != CHUNK_oom)
+            changes[change_count++] =
+                (struct change){e->site_id, is_alloc ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes};
+    }
     assert_int_equal(
         sqlite3_prepare_v2(db,
                            "SELECT a.scope, k.key, a.inclusive, a.device_id, a.kind, a.own_peak_bytes FROM account a "
@@ -203,12 +216,8 @@ int finish_check_own_peaks(sqlite3 *db)
         sqlite3_reset(members);
         several += count > 1;
         int64_t live = 0, peak = 0;
-        for (size_t i = 0; i < finish_event_count; i++) {
-            const struct chunk_event *e = &finish_events[i];
-            if (!is_in[e->site_id] || e->op == CHUNK_oom)
-                continue;
-            int is_alloc = e->op == CHUNK_alloc || e->op == CHUNK_realloc_alloc;
-            live += is_alloc ? (int64_t)e->size_bytes : -(int64_t)e->size_bytes;
+        for (size_t i = 0; i < change_count; i++) {
+            live += is_in[changes[i].site_id] ? changes[i].bytes : 0;
             peak = live > peak ? live : peak;
         }
         if (sqlite3_column_type(rows, 5) == SQLITE_NULL || sqlite3_column_int64(rows, 5) != peak)
@@ -218,5 +227,6 @@ int finish_check_own_peaks(sqlite3 *db)
     }
     sqlite3_finalize(rows);
     sqlite3_finalize(members);
+    free(changes);
     return several;
 }

@@ -171,13 +171,10 @@ static int64_t expected_of(const struct part *p, unsigned kind, int stat)
     return p->v[kind == KIND_all && stat == STAT_at_kind_peak_bytes ? STAT_at_peak_bytes : stat];
 }
 
-static void compare_thread(const char *who, const struct replay *r, unsigned id, unsigned device, unsigned kind)
+static void compare_thread(const char *who, const struct replay_thread *t, unsigned id, unsigned device, unsigned kind)
 {
     static const struct replay_thread nothing;
-    const struct replay_thread *t = &nothing;
-    for (uint32_t i = 0; i < r->thread_count; i++)
-        if (r->threads[i].id == id && r->threads[i].device == device && r->threads[i].kind == kind)
-            t = &r->threads[i];
+    t = t ? t : &nothing;
     for (int i = 0; i < COMPARED; i++) {
         int64_t expected = expected_of(&threads[id][device][kind], kind, compared[i]);
         if (t->stats.value[compared[i]] != expected)
@@ -203,10 +200,15 @@ static void compare_size(const char *who, const struct replay *r, unsigned devic
 
 void naive_parts_compare(const char *who, const struct replay *r)
 {
+    const struct replay_thread *of[IDS][DEVICES][KINDS] = {0};
+    for (uint32_t i = 0; i < r->thread_count; i++) {
+        assert_true(r->threads[i].id >= 0 && r->threads[i].id < IDS);
+        of[r->threads[i].id][r->threads[i].device][r->threads[i].kind] = &r->threads[i];
+    }
     for (unsigned device = 0; device < DEVICES; device++)
         for (unsigned kind = 0; kind < KINDS; kind++) {
             for (unsigned id = 0; id < IDS; id++)
-                compare_thread(who, r, id, device, kind);
+                compare_thread(who, of[id][device][kind], id, device, kind);
             for (unsigned class = 0; kind < KIND_COUNT && class < CHUNK_SIZE_CLASSES; class ++)
                 compare_size(who, r, device, kind, class);
         }

@@ -8,11 +8,8 @@ extern uint64_t random_seed;
 
 uint64_t rnd(uint64_t below);
 
-/* How much of something random: a build with sanitizers, 3 to 5 times as slow, does a part of it. */
-#ifdef __SANITIZE_ADDRESS__
-#define RANDOM_VOLUME(whole, sanitized) (sanitized)
-#else
-#define RANDOM_VOLUME(whole, sanitized) (whole)
-#endif
+/* How much of something random: a part, which has each kind of input; or, where the environment has RANDOM_ALL, the
+ * whole (`make check-random`). */
+unsigned random_volume(unsigned whole, unsigned part);
 
 #endif

@@ -395,14 +395,18 @@ static void test_thread_churn(void **state)
     uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
     struct writer_args args = {s, slot, 0, NULL, NULL};
     pthread_t collector;
+    pthread_attr_t small; /* a sanitizer clears what it keeps of each stack */
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 128 << 10);
     pthread_create(&collector, NULL, drain_thread, s);
     for (int i = 0; i < 2000; i++) {
         pthread_t threads[4];
         for (int k = 0; k < 4; k++)
-            pthread_create(&threads[k], NULL, short_thread, &args);
+            pthread_create(&threads[k], &small, short_thread, &args);
         for (int k = 0; k < 4; k++)
             pthread_join(threads[k], NULL);
     }
+    pthread_attr_destroy(&small);
     usleep(50000);
     __atomic_store_n(&drain_enough, 1, __ATOMIC_RELAXED);
     pthread_join(collector, NULL);

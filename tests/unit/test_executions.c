@@ -129,7 +129,7 @@ static void test_rows(void **state)
 {
     (void)state;
     int64_t summed = 0;
-    for (uint64_t round = 0; round < RANDOM_VOLUME(4, 2); round++) {
+    for (uint64_t round = 0; round < random_volume(4, 2); round++) {
         struct account_run r;
         struct error err = {""};
         struct execution all[EXECUTIONS];
@@ -167,7 +167,7 @@ static void test_rows(void **state)
         executions_result_free(&alone);
         account_run_close(&r);
     }
-    assert_true(summed > RANDOM_VOLUME(50, 2)); /* or it tested nothing but events */
+    assert_true(summed > random_volume(50, 2)); /* or it tested nothing but events */
 }
 
 /* Of a run whose first events were dropped only what is behind a stored instant is known; of one without any, nothing.
@@ -233,8 +233,8 @@ static void test_slopes(void **state)
     (void)state;
     static int64_t places[900], values[900];
     random_seed = 5;
-    for (int round = 0; round < RANDOM_VOLUME(60, 10); round++) {
-        size_t count = round < 20 ? 2 + (size_t)round : 300 + rnd(600);
+    for (unsigned round = 0; round < random_volume(60, 12); round++) {
+        size_t count = round % 4 < 3 ? 2 + round : 300 + rnd(600);
         uint64_t noise = round % 3 == 0 ? 1 : round % 3 == 1 ? 5 : 1 << 20; /* the first two have many equal slopes */
         int64_t slope = (int64_t)rnd(2000) - 1000, place = 0;
         for (size_t i = 0; i < count; i++) {

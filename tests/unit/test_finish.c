@@ -17,7 +17,7 @@ static void test_random_recordings(void **state)
 {
     (void)state;
     static const size_t chunk_sizes[] = {50, 400, 3000, 20000};
-    for (uint32_t i = 0; i < RANDOM_VOLUME(12, 4); i++) {
+    for (uint32_t i = 0; i < random_volume(12, 4); i++) {
         sqlite3 *db = finish_random("random.db", 100 + i, 20000, chunk_sizes[i % 4]);
         finish_all(db, 0);
         finish_check_accounts(db);

@@ -153,7 +153,7 @@ static void test_copies(void **state)
     int compared = 0;
     (void)state;
     random_seed = 20260;
-    for (uint64_t round = 0; round < RANDOM_VOLUME(ROUNDS, 10); round++) {
+    for (uint64_t round = 0; round < random_volume(ROUNDS, 10); round++) {
         int64_t at_ns = round % 3 ? 1 + (int64_t)rnd(2 * EVENTS) : INT64_MAX;
         sqlite3 *db = scratch_db("inherited.db");
         struct inherited *in = NULL;
@@ -179,7 +179,7 @@ static void test_copies(void **state)
         free(live.slots);
         sqlite3_close(db);
     }
-    assert_true(compared > (int)RANDOM_VOLUME(ROUNDS, 10) * 2);
+    assert_true(compared > (int)random_volume(ROUNDS, 10) * 2);
 }
 
 /* Of a recording that does not have the frees, nothing is known. */

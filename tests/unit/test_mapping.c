@@ -188,7 +188,7 @@ static void test_random(void **state)
     struct mapping *m = mapping_open();
     begin();
     memset(model, 0, sizeof model);
-    for (uint32_t i = 1; i < 60000; i++) {
+    for (uint32_t i = 1; i < random_volume(60000, 15000); i++) {
         uint64_t start = rnd(PAGES - 60), pages = 1 + (rnd(5) ? rnd(8) : rnd(60));
         struct mapping_op op = {.address = BASE + start * 4096, .length = pages * 4096 - rnd(4096), .stack_id = i};
         switch (rnd(8)) {
@@ -391,7 +391,7 @@ static void test_many(void **state)
     (void)state;
     struct mapping *m = mapping_open();
     uint64_t events = 0;
-    const uint64_t count = 300000;
+    const uint64_t count = 100000;
     for (uint64_t i = 0; i < count; i++) {
         struct mapping_op o = {
             .op = WIRE_MAP, .address = BASE + i * 7919 % count * 8192, .length = 4096, .stack_id = 1};

@@ -61,7 +61,7 @@ static void test_cells(void **state)
 static void test_damaged(void **state)
 {
     (void)state;
-    const unsigned step = RANDOM_VOLUME(1, 3);
+    const unsigned step = random_volume(1, 7);
     char text[sizeof notebook];
     for (size_t n = 0; n + 2 < sizeof notebook; n++)
         assert_true(read_cells(notebook, n) < 0);

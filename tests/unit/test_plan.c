@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { VIEWS = 8, MEMORY = 1 << 16, SETS = RANDOM_VOLUME(2000, 300) };
+enum { VIEWS = 8, MEMORY = 1 << 16 };
 
 static unsigned char memory[MEMORY], moved[2 * MEMORY];
 
@@ -104,7 +104,7 @@ static void test_random_sets(void **unused)
 {
     (void)unused;
     random_seed = 20261123;
-    for (int i = 0; i < SETS; i++)
+    for (unsigned i = 0; i < random_volume(2000, 300); i++)
         check_set();
 }
 

@@ -111,7 +111,7 @@ static void test_saved(void **state)
 {
     (void)state;
     int saved_something = 0;
-    for (uint64_t round = 0; round < RANDOM_VOLUME(ROUNDS, 3); round++) {
+    for (uint64_t round = 0; round < random_volume(ROUNDS, 3); round++) {
         struct account_run r;
         struct pass pass;
         struct error err = {""};

@@ -389,7 +389,7 @@ static void test_windows(void **state)
 {
     (void)state;
     int64_t summed = 0;
-    for (uint64_t round = 0; round < RANDOM_VOLUME(4, 1); round++) {
+    for (uint64_t round = 0; round < random_volume(4, 1); round++) {
         struct account_run r;
         random_run(&r, 4711 + round, &(struct account_options){0});
         add_threads();
@@ -518,7 +518,7 @@ static int64_t counted(const struct replay *r)
     return sum;
 }
 
-/* Cut at 100 instants, the windows between are together the run. */
+/* Cut at so many instants, the windows between are together the run. */
 static void test_parts_add_up(void **state)
 {
     (void)state;
@@ -527,16 +527,17 @@ static void test_parts_add_up(void **state)
     struct replay w = {0};
     struct window_result result;
     int64_t sum = 0, at = 0;
+    const int cuts = (int)random_volume(100, 25);
     random_run(&r, 5, &(struct account_options){0});
     add_threads();
-    for (int i = 0; i <= 101; i++) {
-        struct window_range part = {at, i == 101 ? WINDOW_END : at + (int64_t)rnd(random_run_end_ns / 50)};
-        if (i == 100)
+    for (int i = 0; i <= cuts + 1; i++) {
+        struct window_range part = {at, i > cuts ? WINDOW_END : at + (int64_t)rnd(2 * random_run_end_ns / cuts)};
+        if (i == cuts)
             part = (struct window_range){0, WINDOW_END};
         assert_int_equal(window_load(account_db, &part, 1, WINDOW_PARTS, &w, &result, &err), 0);
         assert_true(result.has_parts);
-        sum += i == 100 ? -counted(&w) : counted(&w);
-        at = i == 100 ? at : part.to_ns;
+        sum += i == cuts ? -counted(&w) : counted(&w);
+        at = i == cuts ? at : part.to_ns;
         replay_free(&w);
     }
     assert_int_equal(sum, 0);

@@ -16,28 +16,42 @@
 # whose log tells of a signal or a sanitizer: what can hang or crash has failed.
 # The last line is "N passed, N failed, N skipped"; exit status 0 when nothing failed.
 set -u
-root=$(cd "$(dirname "$0")/.." && pwd)
-cd "$root" || exit 2
-BUILD=$(realpath "${BUILD:-build}")
-export BUILD ROOT="$root" CC="${CC:-gcc}" CXX="${CXX:-g++}"
+if [ "${1:-}" != --one ]; then
+    ROOT=$(cd "$(dirname "$0")/.." && pwd)
+    cd "$ROOT" || exit 2
+    BUILD=$(realpath "${BUILD:-build}")
+    mkdir -p "$BUILD/test-work"
+fi
+root=$ROOT work=$BUILD/test-work
+export BUILD ROOT CC="${CC:-gcc}" CXX="${CXX:-g++}"
 export MEMPROF="$BUILD/memprof" LC_ALL=C
 unset LD_PRELOAD MEMPROF_SESSION NO_COLOR DEBUGINFOD_URLS PREFIX
 limit=${TEST_TIMEOUT:-600}
-work=$BUILD/test-work
-mkdir -p "$work"
 tab=$(printf '\t')
 # where the tests of the page keep the browsers that they use in turn, and the process that these do not outlive
 export BROWSERS="${BROWSERS:-$work/browsers-$$}" BROWSERS_OF="${BROWSERS_OF:-$$}"
 
 # --- one test: `tests/run.sh --one TEST` writes one line about it for summary() ------------------------------------
 
+# A process costs more than most unit tests: what runs for each of them has few.
+uptime_s() { # sets $now
+    read -r now _ </proc/uptime
+    now=${now%%.*}
+}
+add_used() { # 1m2.345s, in hundredths of a second
+    rest=${1#*m} fraction=${1#*.}
+    fraction=1${fraction%"${fraction#??}"} # 08 were octal
+    used=$((used + ${1%%m*} * 6000 + ${rest%%.*} * 100 + fraction - 100))
+}
 said() { # outcome, cases passed, failed and skipped, name, text
-    times >"$work/times.$$" # of what this shell waited for: not in a subshell, which has waited for nothing
-    used=$(awk 'NR == 2 { gsub(/s/, ""); split($1, user, "m"); split($2, sys, "m")
-                          printf "%d", (user[1] * 60 + user[2] + sys[1] * 60 + sys[2]) * 100 }' "$work/times.$$")
-    rm -f "$work/times.$$"
+    uptime_s
+    times >"$RUN_FILES/$$.times" # of what this shell waited for: not in a subshell, which has waited for nothing
+    { read -r _ && read -r user sys; } <"$RUN_FILES/$$.times"
+    used=0
+    add_used "$user"
+    add_used "$sys"
     [ ! -f "$T/browser_used" ] || used=$((used + $(cat "$T/browser_used"))) # tests/page/page.inc
-    printf '%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n' "$1" $(($(date +%s) - began)) "$used" "$2" "$3" "$4" "$test" \
+    printf '%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n' "$1" $((now - began)) "$used" "$2" "$3" "$4" "$test" \
         "$5" "$6"
 }
 
@@ -79,35 +93,34 @@ run_file() { # tests/GROUP/NAME.sh
     esac
 }
 
-# Where unit tests make their files: in memory where there is much room. ext4 looks for a free inode among all that were
-# deleted in the last seconds, which takes longer than what the tests do.
-in_memory() {
-    room=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
-    if [ "${room:-0}" -ge 1048576 ] && [ -w /dev/shm ]; then echo /dev/shm; else echo "${TMPDIR:-/tmp}"; fi
-}
+# Freed memory that a sanitizer keeps from being used again: of its own 256 MiB each page is a new one, which is slow.
+UNIT_ASAN=quarantine_size_mb=32
 
 run_unit() { # binary
     case $1 in
-    "$BUILD"/sanitize/*) name="unit/$(basename "$1"), sanitized" T=$work/unit-$(basename "$1")-san ;;
-    *) name=unit/$(basename "$1") T=$work/unit-$(basename "$1") ;;
+    "$BUILD"/sanitize/*) name="unit/${1##*/}, sanitized" T=$work/unit-${1##*/}-san ;;
+    *) name=unit/${1##*/} T=$work/unit-${1##*/} ;;
     esac
     stamp=$T.passed
-    if [ -n "${CHANGED_ONLY:-}" ] && [ "$stamp" -nt "$1" ] && read -r cases not_run <"$stamp"; then
+    if [ -n "${CHANGED_ONLY:-}" ] && [ -f "$stamp" ] && [ "$stamp.begun" -nt "$1" ]; then
+        read -r cases not_run <"$stamp"
         said same "$cases" 0 "$not_run" "$name" ''
         return
     fi
-    rm -rf "$T" "$stamp" && mkdir -p "$T"
-    [ -n "${SECOND:-}" ] || rm -f "$T.first.log"
-    touch "$stamp.begun" # not newer than what make links meanwhile
-    files=$(mktemp -d "$(in_memory)/memprof-unit-XXXXXX") || exit
-    CMOCKA_MESSAGE_OUTPUT=STDOUT TMPDIR=$files timeout -k 10 "$limit" "$1" >"$T/log" 2>&1 </dev/null
+    files=$RUN_FILES/$$
+    rm -rf "$T" "$stamp"
+    mkdir -p "$T" "$files" || exit
+    [ -n "${SECOND:-}" ] || [ ! -f "$T.first.log" ] || rm "$T.first.log"
+    : >"$stamp.begun" # not newer than what make links meanwhile
+    CMOCKA_MESSAGE_OUTPUT=STDOUT TMPDIR=$files ASAN_OPTIONS=${ASAN_OPTIONS:-$UNIT_ASAN} \
+        timeout -k 10 "$limit" "$1" >"$T/log" 2>&1 </dev/null
     status=$?
     rm -rf "$files"
-    cases=$(grep -c '^\[       OK \]' "$T/log")
-    bad=$(grep -c '^\[  FAILED  \] [^0-9]' "$T/log")
-    not_run=$(grep -c '^\[  SKIPPED \] [^0-9]' "$T/log")
+    awk '/^\[       OK \]/ { ok++ } /^\[  FAILED  \] [^0-9]/ { bad++ } /^\[  SKIPPED \] [^0-9]/ { not_run++ }
+         END { print ok + 0, bad + 0, not_run + 0 }' "$T/log" >"$T/counts"
+    read -r cases bad not_run <"$T/counts"
     if [ $status = 0 ] && [ "$cases" -gt 0 ]; then
-        echo "$cases $not_run" >"$stamp" && touch -r "$stamp.begun" "$stamp"
+        echo "$cases $not_run" >"$stamp"
         passed "$cases" "$not_run" "$name ($cases)"
     else
         case $status in
@@ -121,7 +134,9 @@ run_unit() { # binary
 }
 
 if [ "${1:-}" = --one ]; then
-    test=$2 began=$(date +%s)
+    test=$2
+    uptime_s
+    began=$now
     case $test in *.sh) run_file "$test" ;; *) run_unit "$test" ;; esac
     exit 0
 fi
@@ -239,6 +254,14 @@ make_compilers() {
     for name in cc c++; do ln -s "$root/tests/compile.sh" "$1/$name"; done
     CC=$1/cc CXX=$1/c++
 }
+# Where unit tests make their files: in memory where there is much room. ext4 looks for a free inode among all that were
+# deleted in the last seconds, which takes longer than what the tests do.
+in_memory() {
+    room=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
+    if [ "${room:-0}" -ge 1048576 ] && [ -w /dev/shm ]; then echo /dev/shm; else echo "${TMPDIR:-/tmp}"; fi
+}
+RUN_FILES=$(mktemp -d "$(in_memory)/memprof-tests-XXXXXX") || exit
+export RUN_FILES
 shaky_most=${SHAKY_MOST:-2}
 again=''
 if [ "$shaky_most" != 0 ]; then
@@ -250,7 +273,7 @@ clean_up() {
     for pid in "$BROWSERS"/*.pid; do
         [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
     done
-    rm -rf "$BROWSERS" "$tools" ${again:+"$again"}
+    rm -rf "$BROWSERS" "$tools" "$RUN_FILES" ${again:+"$again"}
 }
 trap clean_up EXIT
 trap 'exit 130' INT

@@ -115,11 +115,22 @@ static int add_character(struct buf *b, const unsigned char *p)
     return length ? length : 1;
 }
 
+/* Adds at once what comes next that no format here writes otherwise, which is most of a text; returns its end. */
+static const unsigned char *add_plain(struct buf *b, const unsigned char *p)
+{
+    const unsigned char *end = p;
+    while (*end >= 0x20 && *end < 0x7f && *end != '"' && *end != '\\' && *end != '<' && *end != '>' && *end != '&' &&
+           *end != '\'')
+        end++;
+    buf_add(b, p, (size_t)(end - p));
+    return end;
+}
+
 void buf_json(struct buf *b, const char *text)
 {
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+    for (const unsigned char *p = add_plain(b, (const unsigned char *)text); *p; p = add_plain(b, p)) {
         if (*p == '"' || *p == '\\')
-            buf_printf(b, "\\%c", *p++);
+            buf_putc(b, '\\'), buf_putc(b, (char)*p++);
         else if (*p < 0x20 || *p == '<' || *p == 0x7f) /* '<': the text may stand inside a <script> element */
             buf_printf(b, "\\u%04x", *p++);
         else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) /* a control character of two bytes */
@@ -133,7 +144,7 @@ void buf_json(struct buf *b, const char *text)
 
 void buf_html(struct buf *b, const char *text)
 {
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+    for (const unsigned char *p = add_plain(b, (const unsigned char *)text); *p; p = add_plain(b, p)) {
         const char *entity = *p == '&'    ? "&amp;"
                              : *p == '<'  ? "&lt;"
                              : *p == '>'  ? "&gt;"
@@ -154,11 +165,11 @@ void buf_csv(struct buf *b, const char *text)
         return;
     }
     buf_putc(b, '"');
-    for (const char *p = text; *p; p++) {
-        if (*p == '"')
-            buf_putc(b, '"');
-        buf_putc(b, *p);
+    for (const char *quote; (quote = strchr(text, '"')); text = quote + 1) {
+        buf_add(b, text, (size_t)(quote - text) + 1);
+        buf_putc(b, '"');
     }
+    buf_puts(b, text);
     buf_putc(b, '"');
 }
 

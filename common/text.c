@@ -37,18 +37,18 @@ void text_clean(struct buf *out, const char *text)
 
 void text_valid(struct buf *out, const char *text)
 {
-    const unsigned char *p = (const unsigned char *)text;
     unsigned code;
+    const char *p = text;
     while (*p) {
-        int length = buf_decode(p, &code);
+        int length = buf_decode((const unsigned char *)p, &code);
+        p += length;
         if (length)
-            buf_add(out, p, (size_t)length);
-        else
-            buf_puts(out, "\xef\xbf\xbd");
-        p += length ? length : 1;
+            continue;
+        buf_add(out, text, (size_t)(p - text));
+        buf_puts(out, "\xef\xbf\xbd");
+        text = ++p;
     }
-    if (!out->data)
-        buf_add(out, "", 0);
+    buf_add(out, text, (size_t)(p - text));
 }
 
 /* Columns of one code point. wcwidth knows them in a UTF-8 locale only, and the user's may be another one. */

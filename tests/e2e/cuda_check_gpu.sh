@@ -15,7 +15,7 @@ SIM_CUDA_DEVICES=0 check_gpu || fail "without a device"
 contains "without a device" out 'check-gpu: skipped: the CUDA driver'
 
 # deltas and cost need nvcc, static programs the real driver
-export GPU_KINDS=plain
+export GPU_KINDS=plain GPU_YIELD_BYTES=16777216
 check_gpu || { cat out err; fail "on the simulated driver"; }
 equal "rows that passed" 9 "$(grep -c '^ok' out)"
 contains "its own table" build/gpu-results.txt 'net, plain'

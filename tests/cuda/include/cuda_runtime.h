@@ -239,8 +239,8 @@ template <class T> inline cudaError_t cudaMallocAsync(T **out, size_t size, cuda
 #include <utility>
 
 /* A kernel's arguments are copied when it is launched, and the calls are made when the stream gets there: those of the
- * first block and of the last, which reach both ends of its memory. What a kernel computes no program here looks at, and
- * the other blocks of a small net took seconds. */
+ * first block and of the last, which reach both ends of its memory. No test looks at what a kernel computes, and the
+ * other blocks of a small net took seconds. */
 template <class... A> struct memprof_launch {
     void (*kernel)(A...);
     std::tuple<A...> arguments;

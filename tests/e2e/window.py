@@ -17,15 +17,14 @@ def run(*arguments):
 reader = csv.reader(io.StringIO(run(
     "sql", path, "--csv", "SELECT time_ns, op, is_realloc, device, kind, address, size_bytes, thread_id, stack_id, "
     "process_id FROM v_event ORDER BY event_number")))
-columns = next(reader)
-events = [dict(zip(columns, row)) for row in reader]
+next(reader)
+events = [(int(time), op, realloc == "1", device, kind, int(address), int(size), thread, stack, process)
+          for time, op, realloc, device, kind, address, size, thread, stack, process in reader]
 teardown = {r["process_id"]: int(r["time_ns"])
             for r in csv.DictReader(io.StringIO(run("sql", path, "--csv", "SELECT * FROM teardown")))}
 first = {r["process_id"]: r["first_id"] for r in csv.DictReader(io.StringIO(run(
     "sql", path, "--csv", "SELECT process_id, first_id FROM v_image")))}
-end_ns = int(events[-1]["time_ns"])
-for e in events:
-    e["time_ns"], e["size_bytes"], e["address"] = int(e["time_ns"]), int(e["size_bytes"]), int(e["address"])
+end_ns = events[-1][0]
 
 
 class Row:
@@ -33,17 +32,32 @@ class Row:
         self.live = self.blocks = 0
         self.sums = collections.Counter()
 
-    def change(self, size, count):
-        self.live += size
-        self.blocks += count
+
+SIGN = {"alloc": 1, "realloc": 1, "end": -1, "free": -1, "to_segment": -1, "cut": -1}
+
+
+def most_held(start, end):
+    """By (device, process): the most that it held at any instant of [start, end)."""
+    held, most, entered = collections.Counter(), {}, False
+    for time, op, _, device, _, _, size, _, _, process in events:
+        if time >= end:
+            break
+        if not entered and time >= start:
+            entered = True
+            most.update(held)
+        if op in SIGN:
+            who = device, first[process]
+            held[who] += SIGN[op] * size
+            if entered and held[who] > most.get(who, 0):
+                most[who] = held[who]
+    return most if entered else held
 
 
 def replay(start, end):
-    """By (device, stack), (device,) and (device, thread): the statistics of the events in [start, end). The most that
-    (device, process) held there. And by (device, highest bit) what was done with blocks of a size."""
+    """By (device, stack), (device,) and (device, thread): the statistics of the events in [start, end). And by (device,
+    highest bit) what was done with blocks of a size."""
     sizes = collections.defaultdict(collections.Counter)
     rows = collections.defaultdict(Row)
-    held, most = collections.Counter(), {}
     blocks, newest, peaks, entered = {}, {}, {}, False
     outside = collections.Counter()
 
@@ -59,59 +73,60 @@ def replay(start, end):
         for key in list(rows):
             if len(key) == 1:
                 look(key[0])
-        most.update(held)
 
-    for n, e in enumerate(events):
-        if e["time_ns"] >= end:
+    for time, op, is_realloc, device, kind, address, size, thread, stack, process in events:
+        if time >= end:
             break
-        if not entered and e["time_ns"] >= start:
+        if not entered and time >= start:
             entered = True
             enter()
-        op, size, device = e["op"], e["size_bytes"], e["device"]
-        who = device, first[e["process_id"]]
         of_size = sizes[device, str(1 << size.bit_length() - 1 if size else 0)] if entered else outside
-        if op in ("alloc", "realloc", "end", "free", "to_segment", "cut"):
-            held[who] += size if op in ("alloc", "realloc") else -size
-            if entered:
-                most[who] = max(most.get(who, 0), held[who])
-        place = (e["address"], e["process_id"], e["kind"])
+        place = (address, process, kind)
         if op in ("alloc", "realloc"):
-            blocks[place] = (e, size)
-            of_size["alloc_count"] += 1
-            of_size["alloc_bytes"] += size
-            newest[e["thread_id"]] = e["address"]
-            for key in ((device, e["stack_id"]), (device,), (device, "thread", e["thread_id"])):
+            blocks[place] = (thread, stack, time, size)
+            newest[thread] = address
+            for key in ((device, stack), (device,), (device, "thread", thread)):
                 row = rows[key]
-                row.change(size, 1)
+                row.live += size
+                row.blocks += 1
                 if entered:
                     row.sums["alloc_count"] += 1
                     row.sums["alloc_bytes"] += size
             if entered:
+                of_size["alloc_count"] += 1
+                of_size["alloc_bytes"] += size
                 look(device)
         elif op == "end":  # its address is the number of blocks; threads have their own
-            mine = [p for p, (b, _) in blocks.items()
-                    if b["process_id"] == e["process_id"] and b["stack_id"] == e["stack_id"] and b["kind"] == e["kind"]]
-            for key in ((device, e["stack_id"]), (device,)):
-                rows[key].change(-size, -e["address"])
+            mine = [p for p, b in blocks.items() if p[1:] == (process, kind) and b[1] == stack]
+            for key in ((device, stack), (device,)):
+                row = rows[key]
+                row.live -= size
+                row.blocks -= address
                 if entered:
-                    rows[key].sums["end_bytes"] += size
-                    rows[key].sums["end_count"] += e["address"]
+                    row.sums["end_bytes"] += size
+                    row.sums["end_count"] += address
             for p in mine:
-                birth, left = blocks.pop(p)
-                row = rows[(device, "thread", birth["thread_id"])]
-                row.change(-left, -1)
+                whose, _, _, left = blocks.pop(p)
+                row = rows[(device, "thread", whose)]
+                row.live -= left
+                row.blocks -= 1
                 if entered:
                     row.sums["end_bytes"] += left
                     row.sums["end_count"] += 1
         elif op in ("free", "to_segment", "cut"):
-            birth, _ = blocks.pop(place, (None, 0))
+            birth = blocks.pop(place, None)
             gone = op != "cut"
-            keys = [(device, e["stack_id"]), (device,)] + ([(device, "thread", birth["thread_id"])] if birth else [])
-            began = teardown.get(e["process_id"])
-            torn = (began is not None and birth and op != "to_segment" and start <= began <= e["time_ns"]
-                    and birth["time_ns"] <= began)
-            temporary = bool(gone and birth and op == "free" and e["is_realloc"] == "0"
-                             and newest.get(birth["thread_id"]) == e["address"])
+            keys = ((device, stack), (device,)) + (((device, "thread", birth[0]),) if birth else ())
+            for key in keys:
+                row = rows[key]
+                row.live -= size
+                row.blocks -= gone
+            if not entered:
+                continue
+            began = teardown.get(process)
+            torn = (began is not None and birth and op != "to_segment" and start <= began <= time
+                    and birth[2] <= began)
+            temporary = bool(birth and op == "free" and not is_realloc and newest.get(birth[0]) == address)
             if op == "to_segment":
                 of_size["alloc_count"] -= 1
                 of_size["alloc_bytes"] -= size
@@ -119,11 +134,7 @@ def replay(start, end):
                 of_size["free_count"] += 1
                 of_size["temporary_count"] += temporary
             for key in keys:
-                row = rows[key]
-                row.change(-size, -int(gone))
-                if not entered:
-                    continue
-                sums = row.sums
+                sums = rows[key].sums
                 if op == "to_segment":
                     sums["alloc_count"] -= 1
                     sums["alloc_bytes"] -= size
@@ -135,9 +146,9 @@ def replay(start, end):
                     sums["end_bytes"] += size
                     sums["end_count"] += gone
         elif op == "split" and place in blocks:
-            birth, whole = blocks[place]
-            blocks[place] = (birth, size)
-            blocks[(e["address"] + size, *place[1:])] = (birth, whole - size)
+            *birth, whole = blocks[place]
+            blocks[place] = (*birth, size)
+            blocks[(address + size, process, kind)] = (*birth, whole - size)
     if not entered:
         enter()
     for key, row in rows.items():
@@ -145,7 +156,7 @@ def replay(start, end):
         row.sums["end_count"] += row.blocks
         held = peaks.get(key[0], (0, {}))[1].get(key, (0, 0))
         row.sums["at_peak_bytes"], row.sums["at_peak_count"] = held
-    return {key: row.sums for key, row in rows.items()}, most, sizes
+    return {key: row.sums for key, row in rows.items()}, sizes
 
 
 STATS = ("start_bytes", "start_count", "alloc_count", "alloc_bytes", "free_count", "free_bytes", "temporary_count",
@@ -167,10 +178,11 @@ def compare(what, expected, got, stats=STATS):
 
 random.seed(7)
 for i in range(windows):
-    a, b = sorted(random.choice((random.randrange(end_ns), random.choice(events)["time_ns"])) for _ in range(2))
+    a, b = sorted(random.choice((random.randrange(end_ns), random.choice(events)[0])) for _ in range(2))
     if a == b:
         continue
-    expected, most, sizes = replay(a, b)
+    expected, sizes = replay(a, b)
+    most = most_held(a, b)
     options = ["--from", "%dns" % a, "--to", "%dns" % b, "--json", "--top", "0"]
     rows = json.loads(run("report", path, "--by", "stack", *options))["rows"]
     compare("%d to %d: stack" % (a, b), {k: v for k, v in expected.items() if len(k) == 2},
@@ -190,7 +202,7 @@ for i in range(windows):
     rows = json.loads(run("report", path, "--by", "size", *options[:5]))["rows"]
     compare("%d to %d: size" % (a, b), sizes, {(r["device"], str(r["from_bytes"])): r for r in rows},
             ("alloc_count", "alloc_bytes", "free_count", "temporary_count"))
-most = replay(0, end_ns + 1)[1]
+most = most_held(0, end_ns + 1)
 for r in json.loads(run("report", path, "--by", "process", "--json"))["rows"]:
     compared += 1
     if r["own_peak_bytes"] != most.get((r["device"], str(r["key_id"])), 0):

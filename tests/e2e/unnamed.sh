@@ -20,26 +20,33 @@ for row in json.load(open("by.json"))["rows"]:
 }
 # adds_up: whatever the key, the rows of the report have every allocation once
 adds_up() {
+    rm -f rows.*.json
     for key in line function file module thread process device stack; do
         for how in "" "--at end" "--at $peak"; do
             case "$how $key" in *ns\ thread | *ns\ process) continue ;; esac
-            "$MEMPROF" report out.db --by $key $how --top 0 --json >rows.json
-            python3 -c '
-import json, sqlite3, sys
-rows = json.load(open("rows.json"))["rows"]
-instant = "live_bytes" in rows[0]
-want = sqlite3.connect("out.db").execute("SELECT alloc_count, alloc_bytes, free_count, end_active_bytes, "
-    "peak_active_bytes FROM v_total WHERE device = ? AND kind = ?", ("host", "all")).fetchone()
-if instant:
-    live = json.load(open("live.json"))["rows"][0]["live_bytes"]
-    sys.exit("%s of %s live" % (sum(r["live_bytes"] for r in rows), live) if sum(r["live_bytes"] for r in rows) != live
-             else None)
-columns = ("alloc_count", "alloc_bytes", "free_count", "end_bytes", "at_peak_bytes")
-have = tuple(sum(r[c] for r in rows if r[c] is not None) for c in columns)
-sys.exit(None if have == want or (sys.argv[1] and have[3] == want[3]) else "%s is not %s" % (have, want))' "$how" ||
-                fail "--by $key $how does not add up"
+            # shellcheck disable=SC2086
+            "$MEMPROF" report out.db --by $key $how --top 0 --json >"rows.--by $key $how.json"
         done
     done
+    python3 - <<'END' || fail "rows do not add up"
+import glob, json, sqlite3, sys
+want = sqlite3.connect("out.db").execute("SELECT alloc_count, alloc_bytes, free_count, end_active_bytes, "
+    "peak_active_bytes FROM v_total WHERE device = ? AND kind = ?", ("host", "all")).fetchone()
+live = json.load(open("live.json"))["rows"][0]["live_bytes"]
+columns = ("alloc_count", "alloc_bytes", "free_count", "end_bytes", "at_peak_bytes")
+files = glob.glob("rows.*.json")
+for file in files:
+    rows = json.load(open(file))["rows"]
+    if "live_bytes" in rows[0]:
+        have, expected = sum(r["live_bytes"] for r in rows), live
+    else:
+        have, expected = tuple(sum(r[c] for r in rows if r[c] is not None) for c in columns), want
+        if "--at end" in file:
+            have, expected = have[3], want[3]
+    if have != expected:
+        sys.exit("%s: %s is not %s" % (file, have, expected))
+sys.exit(None if len(files) == 22 else "%d reports" % len(files))
+END
 }
 
 for program in lines names none; do

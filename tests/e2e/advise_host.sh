@@ -16,11 +16,9 @@ both() {
 }
 # found MODE RULE KEY: of the one finding of the mode, which must be of the rule
 found() {
-    python3 -c "
-import json, sys
-found = json.load(open('$1.json'))['findings']
-assert [f['rule'] for f in found] == ['$2'], found
-print({**found[0], **found[0]['evidence']}['$3'])"
+    sqlite3 :memory: "SELECT iif(json_array_length(f) = 1 AND json_extract(f, '$[0].rule') = '$2',
+        coalesce(json_extract(f, '$[0].evidence.$3'), json_extract(f, '$[0].$3')), f)
+        FROM (SELECT json_extract(readfile('$1.json'), '$.findings') AS f)"
 }
 # place MODE RULE MARK: the finding is about the line with this mark
 place() { equal "$1: line" "$(line "$3")" "$(found "$1" "$2" line)"; }
@@ -150,7 +148,7 @@ lacks 'too few to be felt' few.json '"rule": "churn"'
 # what a busy machine holds up for more than 1 ms is not counted: again, where it was more than a fifth
 for attempt in 1 2 3 4 5 6 7 8; do
     both reuse
-    [ "$(found reuse reuse reuse_count 2>/dev/null || echo 0)" -lt 200000 ] || break
+    case $(found reuse reuse reuse_count) in 2[0-9][0-9][0-9][0-9][0-9]) break ;; esac
 done
 place reuse reuse page
 exact reuse reuse

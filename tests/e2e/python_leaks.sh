@@ -3,12 +3,11 @@
 program=$ROOT/tests/programs/python_leaks.py
 need python3
 
-# KEY of the rows of FUNCTION in leaks.json, of the script's own
+# COLUMN of the rows of FUNCTION in leaks.json, of the script's own
 of() {
-    python3 -c 'import json, sys
-rows = [r for r in json.load(open("leaks.json"))["leaks"]
-        if r["function"].split(".")[-1] == sys.argv[1] and "/lib/" not in r["file"]]
-print(sum(r[sys.argv[2]] or 0 for r in rows))' "$1" "$2"
+    sqlite3 :memory: "SELECT coalesce(sum(json_extract(value, '$.$2')), 0) FROM json_each(readfile('leaks.json'),
+        '$.leaks') WHERE '.' || json_extract(value, '$.function') GLOB '*.$1'
+        AND json_extract(value, '$.file') NOT LIKE '%/lib/%'"
 }
 leaks() { "$MEMPROF" leaks --json --by line "$@" >leaks.json || fail "leaks $*"; }
 # what the program said of NAME, against the line of FUNCTION
@@ -41,8 +40,8 @@ for python in /usr/bin/python3 "$root"/3.9.*/bin/python3 "$root"/3.1[13].*/bin/p
     echo 'keep = bytearray(100000)' >one.py
     record_ok "$python" one.py
     leaks
-    equal "$python: rows" "100001 1" "$(of '<module>' end_bytes) $(python3 -c 'import json
-print(len(json.load(open("leaks.json"))["leaks"]))')"
+    equal "$python: rows" "100001 1" "$(of '<module>' end_bytes) $(sqlite3 :memory: \
+        "SELECT json_array_length(readfile('leaks.json'), '$.leaks')")"
     "$MEMPROF" leaks >leaks.txt
     contains "$python: one line" leaks.txt "of Python's own: its start-up, what it imported, interned strings"
     "$MEMPROF" report >report.txt

@@ -3,7 +3,6 @@ allocations, bytes, frees, temporaries, live at the end and at the peak. With --
 import json
 import subprocess
 import sys
-from collections import Counter
 
 arguments = sys.argv[1:]
 without_stacks = arguments[0] == "--no-stacks"
@@ -41,13 +40,14 @@ def rows(path, by, *more):
 
 
 def sums(paths, by, *more):
-    total = Counter()
+    names = OF_SIZES if by == "size" else SUMS
+    total = {}
     for path in paths:
         for r in rows(path, by, *more):
-            for name in OF_SIZES if by == "size" else SUMS:
-                if r[name]:
-                    total[r["device"], r["kind"], KEYS[by](r), name] += r[name]
-    return {key: value for key, value in total.items() if value}
+            key = r["device"], r["kind"], KEYS[by](r)
+            before = total.get(key) or [0] * len(names)
+            total[key] = [had + (r[name] or 0) for had, name in zip(before, names)]
+    return {key: value for key, value in total.items() if any(value)}
 
 
 def check(by, *more):
@@ -56,7 +56,7 @@ def check(by, *more):
                  if expected.get(k) != got.get(k)]
     if different:
         sys.exit("by %s: %d of %d differ, such as %s" % (by, len(different), len(expected), different[:3]))
-    print("  by %s %s: %d sums" % (by, " ".join(more), len(expected)))
+    print("  by %s %s: %d rows" % (by, " ".join(more), len(expected)))
 
 
 for key in KEYS:

@@ -27,9 +27,9 @@ static void *work(void *seconds)
 {
     while (!may_go)
         ;
-    for (double end = now() + *(double *)seconds; now() < end;)
-        for (int i = 0; i < 100; i++)
-            free(malloc((size_t)(i + 1) * 100));
+    for (double end = now() + *(double *)seconds; now() < end; usleep(1000)) /* there may be a hundred threads */
+        for (int i = 0; i < 20; i++)
+            free(malloc((size_t)(i + 1) * 500));
     return NULL;
 }
 

@@ -14,10 +14,10 @@ TOLD = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown",
 
 
 class Browser:
-    """The page of a browser that runs already: its port and the page's path there."""
+    """The page of a browser that runs already: its port, the page's path there, and whether it has frames only when asked."""
 
-    def __init__(self, port, path, width=1280, height=900):
-        self.width, self.height = width, height
+    def __init__(self, port, path, on_demand, width=1280, height=900):
+        self.on_demand, self.width, self.height = on_demand, width, height
         self.page = Devtools(port, path, TOLD)
         self.fresh()
 
@@ -30,7 +30,7 @@ class Browser:
         self.wait("location.href === 'file:///dev/null' && document.readyState === 'complete'")
         self.cdp("Page.bringToFront")
         self.cdp("Page.resetNavigationHistory")
-        self.cdp("Input.dispatchMouseEvent", type="mouseMoved", x=0, y=0)
+        self._inputs(self._mouse("Moved", 0, 0))
         self.cdp("Storage.clearDataForOrigin", origin="file://", storageTypes="all")
         self.resize(self.width, self.height)
         self.scheme("light")
@@ -41,9 +41,28 @@ class Browser:
 
     def resize(self, width, height, scale=1, mobile=False):
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
+        self.frame()
 
     def scheme(self, value):
         self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
+        self.frame()
+
+    def frame(self, is_shown=False):
+        """What the page does before it is drawn: it is laid out, its canvases are drawn. Painting all of it, for nobody to
+        look at, would take half as long again: only where it is to be shown."""
+        if self.on_demand:
+            self.cdp("HeadlessExperimental.beginFrame", noDisplayUpdates=not is_shown)
+
+    def _answers(self, numbers, is_shown=False):
+        """Of commands that may wait for a frame."""
+        while self.on_demand and not self.page.answered(numbers):
+            self.frame(is_shown)
+            self.cdp("Runtime.evaluate", expression="0")  # what came before its answer is here
+            time.sleep(0.002)
+        return [self.page.answer(number) for number in numbers]
+
+    def _call(self, command, is_shown=False, **params):
+        return self._answers([self.page.send(command, params)], is_shown)[0]
 
     def open(self, path):
         """Until the page has been loaded; a path with another fragment alone opens nothing."""
@@ -53,9 +72,11 @@ class Browser:
             raise BrowserError(f"{path}: {answer['errorText']}")
         if answer.get("loaderId"):
             self.page.wait_for("Page.loadEventFired", since)
+            self.frame(is_shown=True)
 
-    def _evaluate(self, expression, **how):
-        answer = self.cdp("Runtime.evaluate", expression=expression, returnByValue=True, **how)
+    def _evaluate(self, expression, is_promise=False):
+        call = self._call if is_promise else self.cdp  # it may be what a frame brings
+        answer = call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=is_promise)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
             raise BrowserError(f"{details.get('exception', {}).get('description', details['text'])[:400]}, of: {expression[:400]}")
@@ -66,7 +87,7 @@ class Browser:
 
     def js_async(self, code):
         """The code calls its one argument when it has done."""
-        self._evaluate("new Promise((done) => (function () {" + code + "\n})(done))", awaitPromise=True)
+        self._evaluate("new Promise((done) => (function () {" + code + "\n})(done))", is_promise=True)
 
     def wait(self, code, seconds=20):
         """Asks in the page itself: a question from outside takes longer than most of what is waited for."""
@@ -76,7 +97,7 @@ class Browser:
               const value = %s;
               if (value || performance.now() > end) done(value); else setTimeout(ask, 10);
             })();
-        })""" % (seconds * 1000, code), awaitPromise=True)
+        })""" % (seconds * 1000, code), is_promise=True)
         if not value:
             raise BrowserError("timed out waiting for: " + code)
         return value
@@ -96,11 +117,10 @@ class Browser:
         """Waits for the page as it is now to be shown."""
         self.js_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(0)))")
 
-    def _inputs(self, *events):
+    def _inputs(self, *events, is_shown=False):
         """One after the other, without waiting in between: (kind of event, its parameters)."""
-        numbers = [self.page.send(f"Input.dispatch{kind}Event", params) for kind, params in events]
-        for number in numbers:
-            self.page.answer(number)
+        self._answers([self.page.send(f"Input.dispatch{kind}Event", params) for kind, params in events], is_shown)
+        self.frame()
 
     @staticmethod
     def _mouse(kind, x, y, **params):
@@ -118,6 +138,7 @@ class Browser:
             raise BrowserError(f"a click on {css} would reach {other}")
         self._inputs(self._mouse("Moved", x, y), *(self._mouse(kind, x, y, button="left", clickCount=1) for kind in ("Pressed", "Released")))
         self.wait("window.clickSeen")
+        self.frame()
 
     def type(self, css, text):
         """Key by key."""
@@ -151,14 +172,14 @@ class Browser:
         self._inputs(self._mouse("Moved", *self._places(css, [(x, y)])[0]))
 
     def wheel(self, css, x, y, delta):
-        self._inputs(self._mouse("Wheel", *self._places(css, [(x, y)])[0], deltaX=0, deltaY=delta))
+        self._inputs(self._mouse("Wheel", *self._places(css, [(x, y)])[0], deltaX=0, deltaY=delta), is_shown=True)  # it scrolls what is shown
 
     def screenshot(self, path, whole=False):
         clip = {}
         if whole:
             size = self.js("return [document.documentElement.clientWidth, document.documentElement.scrollHeight]")
             clip = {"captureBeyondViewport": True, "clip": {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}}
-        data = self.cdp("Page.captureScreenshot", optimizeForSpeed=True, **clip)["data"]  # the same pixels, less deflated
+        data = self._call("Page.captureScreenshot", is_shown=True, optimizeForSpeed=True, **clip)["data"]  # the same pixels, less deflated
         with open(path, "wb") as f:
             f.write(base64.b64decode(data))
 

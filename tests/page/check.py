@@ -375,6 +375,7 @@ class Check(Hands):
             b.js("document.querySelectorAll('#table tbody tr').forEach((r) => r.click())")
             b.js("model.core.failures.forEach((f, k) => failures.choose(k))")
             time.sleep(0.2)
+            b.drawn()
         # the button of the last failure, on a device that has none, pressed before it is hidden
         b.js("failures.choose(failures.lastOf(-2)); document.getElementById('moment-failure').click()")
         equal("no error", "", b.js("return document.getElementById('failed').textContent"))

@@ -74,6 +74,9 @@ class Devtools:
         elif message["method"] in self.kept:
             self.told.append(message)
 
+    def answered(self, numbers):
+        return all(number in self.answers for number in numbers)
+
     def answer(self, number):
         while number not in self.answers:
             self._read()

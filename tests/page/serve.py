@@ -16,6 +16,7 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--hide-scrollbars",
     "--allow-pre-commit-input", "--window-size=1280,900", "--remote-debugging-port=0", "about:blank",
 ]
+ON_DEMAND = ["--enable-begin-frame-control", "--run-all-compositor-stages-before-draw"]  # browser.py: frame(); of the shell alone
 
 
 def listening(profile):
@@ -29,12 +30,13 @@ def listening(profile):
 
 
 class Server:
-    """A running Chromium; where its page is."""
+    """A running Chromium; where its page is, and whether that has frames only when asked."""
 
-    def __init__(self):
+    def __init__(self, on_demand=False):
         self.profile = tempfile.mkdtemp(prefix="memprof-page-")
-        program = shutil.which("chromium-headless-shell") or shutil.which("chromium")  # the shell has no window to draw: a quarter cheaper
-        self.process = subprocess.Popen([program, *FLAGS, f"--user-data-dir={self.profile}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shell = shutil.which("chromium-headless-shell")  # it has no window to draw: a quarter cheaper
+        program, on_demand = shell or shutil.which("chromium"), bool(shell) and on_demand
+        self.process = subprocess.Popen([program, *(ON_DEMAND if on_demand else []), *FLAGS, f"--user-data-dir={self.profile}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (where := listening(self.profile)):
             if self.process.poll() is not None:
                 raise BrowserError(f"{program} ended")
@@ -42,8 +44,10 @@ class Server:
         self.where = where
         whole = Devtools(*where)
         page = next(t["targetId"] for t in whole.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        if on_demand:
+            page = whole.call("Target.createTarget", url="about:blank", width=1280, height=900, enableBeginFrameControl=True)["targetId"]
         whole.close()
-        self.place = [where[0], "/devtools/page/" + page]
+        self.place = [where[0], "/devtools/page/" + page, on_demand]
 
     def close(self):
         try:  # not by a signal: the program may be a script that started the browser
@@ -57,7 +61,7 @@ class Server:
 def serve(path, parent):
     """Runs a browser until SIGTERM, or until that process is gone; the file says where it is."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server = Server()
+    server = Server(on_demand=not os.environ.get("PICTURES"))
     try:
         with open(path + ".new", "w") as f:
             json.dump(server.place, f)

@@ -78,6 +78,7 @@ class Shown:
         before = int(self.browser.js("return document.documentElement.dataset.settled || '0'"))
         action()
         self.browser.wait(f"Number(document.documentElement.dataset.settled || 0) > {before}", 20)
+        self.browser.frame()
 
     def text(self, css):
         return self.browser.js("return document.querySelector(arguments[0]).textContent", css)

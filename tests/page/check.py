@@ -97,6 +97,9 @@ class Check(Hands):
         """What a reader sees first, at 1280x900, before anything is chosen."""
         b = self.browser
         b.js("scrollTo(0, 0)")
+        b.drawn()
+        blank = b.js("return figures.filter((f) => f.dirty && f.canvas.getBoundingClientRect().width).map((f) => f.canvas.id || f.canvas.parentElement.className)")
+        equal("every figure is drawn", [], blank)
         box = "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.top, b.bottom]"
         if b.js("return timeline.panels.length"):
             top, bottom = b.js(box, ".panel")

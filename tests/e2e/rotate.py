@@ -38,40 +38,45 @@ def same(what, expected, got):
         sys.exit(f"{what}: expected {expected}, got {got}")
 
 
-def check_device(device, files):
+# of a device, in one row: a program is started for each statement
+FIGURES = """SELECT * FROM
+    (SELECT sum(alloc_bytes) AS alloc_bytes, sum(alloc_count) AS alloc_count, sum(free_bytes) AS free_bytes,
+        sum(free_count) AS free_count, max(peak_active_bytes) AS peak_active_bytes
+    FROM v_total WHERE device = '{0}' AND kind = 'all'),
+    (SELECT coalesce(sum(start_bytes), 0) AS start_bytes, coalesce(sum(start_count), 0) AS start_count
+    FROM total_start JOIN device USING(device_id) WHERE name = '{0}' AND kind = 'all'),
+    (SELECT sum(alloc_count) AS line_allocs, sum(free_count) AS line_frees, sum(start_count) AS line_starts
+    FROM account_stat JOIN device USING(device_id)
+    WHERE name = '{0}' AND scope = 'line' AND inclusive = 0 AND kind = 'all'),
+    (SELECT max(active_max_bytes) AS timeline_most, sum(alloc_count) AS timeline_allocs
+    FROM timeline JOIN device USING(device_id) WHERE name = '{0}' AND level = 0),
+    (SELECT sum(alloc_count) AS thread_allocs FROM v_thread WHERE kind = 'all' AND device = '{0}'),
+    (SELECT sum(alloc_count) AS size_allocs, sum(free_count) AS size_frees
+    FROM size_class JOIN device USING(device_id) WHERE name = '{0}')
+    LEFT JOIN (SELECT own_peak_bytes AS own_bytes, at_peak_bytes AS held FROM account WHERE scope = 'function'
+    AND inclusive = 1 AND kind = 'all' AND device_id = (SELECT device_id FROM device WHERE name = '{0}')
+    ORDER BY at_peak_bytes DESC LIMIT 1) ON 1"""
+
+
+def check_device(device, files, events_of):
     all_events, peaks, before, allocated = [], [], 0, 0
     for file in files:
-        events = rows(file, f"SELECT op, size_bytes FROM v_event WHERE device = '{device}'")
-        total = rows(file, f"SELECT sum(alloc_bytes) AS alloc_bytes, sum(alloc_count) AS alloc_count, sum(free_bytes) "
-                           f"AS free_bytes, sum(free_count) AS free_count, max(peak_active_bytes) AS "
-                           f"peak_active_bytes FROM v_total WHERE device = '{device}' AND kind = 'all'")[0]
-        start = rows(file, "SELECT coalesce(sum(start_bytes), 0) AS bytes, coalesce(sum(start_count), 0) AS count FROM "
-                           f"total_start JOIN device USING(device_id) WHERE name = '{device}' AND kind = 'all'")[0]
-        same(f"{file}: inherited", before, int(start["bytes"]))
+        events = [e for e in events_of[file] if e["device"] == device]
+        figures = {name: int(value or 0) for name, value in rows(file, FIGURES.format(device))[0].items()}
+        same(f"{file}: inherited", before, figures["start_bytes"])
         expected, before = replay(events, before)
         for name, value in expected.items():
-            same(f"{file}: {name}", value, int(total[name] or 0))
-        lines = rows(file, "SELECT sum(alloc_count) AS alloc_count, sum(free_count) AS free_count, sum(start_count) AS "
-                           f"start_count FROM account_stat JOIN device USING(device_id) WHERE name = '{device}' AND "
-                           "scope = 'line' AND inclusive = 0 AND kind = 'all'")[0]
-        same(f"{file}: lines", [str(expected["alloc_count"]), str(expected["free_count"]), start["count"]],
-             [lines["alloc_count"], lines["free_count"], lines["start_count"]])
-        timeline = rows(file, f"SELECT max(active_max_bytes) AS most, sum(alloc_count) AS count FROM timeline JOIN "
-                              f"device USING(device_id) WHERE name = '{device}' AND level = 0")[0]
-        same(f"{file}: timeline", [expected["peak_active_bytes"], expected["alloc_count"]],
-             [int(timeline["most"]), int(timeline["count"])])
-        threads = rows(file, f"SELECT sum(alloc_count) AS count FROM v_thread WHERE kind = 'all' AND device = '{device}'")[0]
-        same(f"{file}: threads", expected["alloc_count"], int(threads["count"] or 0))
-        sizes = rows(file, "SELECT sum(alloc_count) AS count, sum(free_count) AS freed FROM size_class JOIN device "
-                           f"USING(device_id) WHERE name = '{device}'")[0]
-        same(f"{file}: sizes", [expected["alloc_count"], expected["free_count"]],
-             [int(sizes["count"] or 0), int(sizes["freed"] or 0)])
-        own = rows(file, "SELECT own_peak_bytes AS bytes, at_peak_bytes AS held FROM account WHERE scope = 'function' AND inclusive = 1 AND kind "
-                         f"= 'all' AND device_id = (SELECT device_id FROM device WHERE name = '{device}') ORDER BY at_peak_bytes DESC LIMIT 1")
-        if own and int(own[0]["held"]) == expected["peak_active_bytes"]:  # one that calls all
-            same(f"{file}: own peak of the top function", own[0]["held"], own[0]["bytes"])
-        peaks.append(expected["peak_active_bytes"])
-        allocated += expected["alloc_count"]
+            same(f"{file}: {name}", value, figures[name])
+        allocs, frees, peak = (expected[name] for name in ("alloc_count", "free_count", "peak_active_bytes"))
+        same(f"{file}: lines", (allocs, frees, figures["start_count"]),
+             tuple(figures[name] for name in ("line_allocs", "line_frees", "line_starts")))
+        same(f"{file}: timeline", (peak, allocs), (figures["timeline_most"], figures["timeline_allocs"]))
+        same(f"{file}: threads", allocs, figures["thread_allocs"])
+        same(f"{file}: sizes", (allocs, frees), (figures["size_allocs"], figures["size_frees"]))
+        if figures["held"] == peak:  # of one that calls all
+            same(f"{file}: own peak of the top function", peak, figures["own_bytes"])
+        peaks.append(peak)
+        allocated += allocs
         all_events += events
     whole, _ = replay(all_events, 0)
     same("the largest peak of the parts", whole["peak_active_bytes"], max(peaks))
@@ -79,5 +84,7 @@ def check_device(device, files):
     return f"{len(files)} parts: {allocated} allocations, peaks {peaks}"
 
 
-for name in [row["name"] for row in rows(sys.argv[-1], "SELECT name FROM device")]:
-    print(f"{name}: {check_device(name, sys.argv[2:])}")
+parts = sys.argv[2:]
+of_parts = {part: rows(part, "SELECT device, op, size_bytes FROM v_event") for part in parts}
+for device in [row["name"] for row in rows(parts[-1], "SELECT name FROM device")]:
+    print(f"{device}: {check_device(device, parts, of_parts)}")

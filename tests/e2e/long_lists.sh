@@ -35,7 +35,7 @@ all=$(value "SELECT count(*) FROM v_leak")
 contains "leaks" leaks.txt ", from 1,$(printf '%03d' $((all - 1000))) stacks (20 shown; --top 0 shows all)"
 for top in "" "--top 0"; do
     "$MEMPROF" leaks --json $top >leaks.json
-    equal "rows of JSON $top" "$([ -z "$top" ] && echo 1000 || echo $all)" "$(grep -o '"stack_id"' leaks.json | wc -l)"
+    equal "rows of JSON $top" "$([ -z "$top" ] && echo 1000 || echo $all)" "$(grep -c '"stack_id"' leaks.json)"
     contains "all rows $top" leaks.json "\"row_count\": $all"
 done
 "$MEMPROF" report --by stack --top 5 >by.txt

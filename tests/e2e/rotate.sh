@@ -17,8 +17,8 @@ wait_for() {
     shift
     until "$@"; do
         tries=$((tries + 1))
-        [ $tries -lt 1200 ] || fail "$what: not within a minute"
-        sleep 0.05
+        [ $tries -lt 600 ] || fail "$what: not within a minute"
+        sleep 0.1
     done
 }
 has_lines() { [ "$(wc -l <ledger)" -ge $lines ]; }
@@ -28,7 +28,11 @@ order() {
     lines=$((lines + 1))
     wait_for "$1" has_lines
 }
-rotated() { ls out.2*.db 2>/dev/null | wc -l; }
+rotated() {
+    set -- out.2*.db
+    [ -e "$1" ] || set --
+    echo $#
+}
 has_files() { [ "$(rotated)" -ge "$1" ]; }
 # rotate: asks, and waits for one more file
 rotate() {

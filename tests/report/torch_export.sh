@@ -16,7 +16,7 @@ back() {
     echo "  $1"
 }
 for shape in plain devices oom expandable pending annotations pools ring host all empty; do
-    python3 "$ROOT/tests/torch/make_snapshot.py" $shape s.pickle
+    python3 "$ROOT/tests/torch/make_snapshot.py" $shape s.pickle --events 1000
     back $shape s.pickle
 done
 # frames, streams, pools, annotations, and the host where it is asked for

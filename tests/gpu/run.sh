@@ -1,8 +1,8 @@
 #!/bin/sh
 # tests/gpu/run.sh: what only a GPU can show. Unattended; prints a short table and writes it to $BUILD/gpu-results.txt.
 # Environment: BUILD, NVCC, CUPTI_INCLUDE, CUPTI_LIB; GPU_KINDS (shared static): how the samples are linked with the
-# runtime library; GPU_TIMEOUT: seconds that one program may take (300); GPU_YIELD_BYTES: what a process holds that gives
-# its GPU back (256 MiB). Uses memprof itself to read databases: no other tool has to be installed.
+# runtime library; GPU_TIMEOUT: seconds that one program may take (300); GPU_YIELD_BYTES: what a process holds that
+# gives its GPU back (256 MiB). Uses memprof itself to read databases: no other tool has to be installed.
 # Exit status: 0 when nothing failed, or when there is no GPU (one line says so); 2 when it was not built.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)

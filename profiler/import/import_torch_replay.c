@@ -42,6 +42,7 @@ struct lane { /* a device */
     uint32_t segment_count;
     int64_t last_us;
     struct map known; /* address -> flags, above them the block's number */
+    struct map last;  /* of addresses in the final state: the number of the event that allocated it last, plus 1 */
     struct birth *births;
     uint32_t birth_count, birth_capacity;
     struct range_map
@@ -161,6 +162,8 @@ static void find_births(struct lane *l)
             struct birth b = {e->address, e->size_bytes, 0, e->place, e->action == SNAPSHOT_free_completed};
             *ARRAY_ADD(l->births, l->birth_count, l->birth_capacity) = b;
         }
+        if (*known & FINAL && e->action == SNAPSHOT_alloc)
+            map_set_number(&l->last, e->address, 0, i);
         *known &= ~(uint64_t)(LIVE | PENDING);
         *known |= SEEN | (e->action == SNAPSHOT_alloc            ? LIVE
                           : e->action == SNAPSHOT_free_requested ? LIVE | PENDING
@@ -227,19 +230,34 @@ static uint16_t segment_place(const struct lane *l, uint32_t block)
     return 0;
 }
 
+/* Whether a block of the final state is another one than the history left at its address: it was freed and allocated
+ * again afterwards, as far as sizes and stacks tell. */
+static int is_another(const struct replay *r, const struct lane *l, const struct snapshot_block *b)
+{
+    const uint64_t number = map_get(&l->last, b->address, 0);
+    if (!number)
+        return 0;
+    const struct snapshot_event *e = &l->events[number - 1];
+    const uint32_t had = r->names->stack_ids[e->stack], has = r->names->stack_ids[b->stack];
+    /* old histories have the size that was given, not the one that was asked for */
+    return (e->size_bytes != b->requested_bytes && e->size_bytes != b->size_bytes) || (had && has && had != has);
+}
+
 /* The history's end against the final state. */
 static void settle_blocks(struct replay *r, struct lane *l, uint64_t time_ns)
 {
     for (const struct map_entry *e = NULL; r->snap->has_segments && (e = map_next(&l->known, e));) {
         uint64_t address = e->a, flags = e->value, number = e->value >> KNOWN_BLOCK_SHIFT;
-        int live = (flags & LIVE) != 0, final = (flags & FINAL) != 0;
-        if (live && !final) {
+        int live = (flags & LIVE) != 0;
+        const struct snapshot_block *b =
+            flags & FINAL ? SNAPSHOT_AT(r->snap->blocks, snapshot_block, (uint32_t)number) : NULL;
+        if (live && (!b || is_another(r, l, b))) {
             give(r, l, EVENT_FREE, IMPORT_HOOK_AFTER, time_ns, address, 0, 0, 0);
             r->counts->unseen_frees++;
+            live = 0;
         }
-        if (!final)
+        if (!b)
             continue;
-        const struct snapshot_block *b = SNAPSHOT_AT(r->snap->blocks, snapshot_block, (uint32_t)number);
         uint16_t place = live ? 0 : segment_place(l, (uint32_t)number);
         if (!live) {
             give(r, l, EVENT_ALLOC, IMPORT_HOOK_AFTER, time_ns, address, b->requested_bytes, b->stack, place);
@@ -472,6 +490,7 @@ void import_replay(const struct snapshot *snap, const struct import_names *names
     account_events(account, r->batch, r->fill);
     for (unsigned i = 0; i < count; i++) {
         map_close(&lanes[i].known);
+        map_close(&lanes[i].last);
         free(lanes[i].births);
         range_map_close(lanes[i].at_start);
     }

@@ -18,6 +18,12 @@ for shape in plain devices oom expandable pending annotations pools ring cut old
     done
 done
 
+# a block that came at the address of another one after the history's end
+for seed in 2 3 4; do
+    $make cut s.pickle --seed $seed
+    same "cut, seed $seed" s.pickle 'peak\|start\|^$'
+done
+
 # what the history does not say is said
 $make ring s.pickle
 "$MEMPROF" import s.pickle -o out.db 2>err

@@ -124,8 +124,8 @@ int64_t heap_idle_glibc(sqlite3 *db, int64_t process_id, int64_t time_ns)
     return db_int_of(db, sql, (int64_t[]){process_id, time_ns}, 2, 0);
 }
 
-/* What of the pages that were free before its frees can have been there: where its heaps did not shrink since, no more
- * than a look after them saw free. Pages that it has had trimmed between the last sample and its frees were not. */
+/* What of the pages that were free before its frees can have been there: no more than a look after them saw free, and
+ * what its heaps shrank by since. Pages that it has had trimmed between the last sample and its frees were not. */
 int64_t heap_idle_free_later(sqlite3 *db, const struct heap_end *e)
 {
     static const char time_sql[] = "SELECT time_ns FROM resident_scan WHERE is_last AND process_id = ?1 AND time_ns >= "
@@ -134,7 +134,9 @@ int64_t heap_idle_free_later(sqlite3 *db, const struct heap_end *e)
         "SELECT CAST(total(resident_bytes) AS INTEGER) FROM resident_rest JOIN resident_scan USING(scan_id) WHERE "
         "is_last AND process_id = ?1 AND what = 'heap'";
     int64_t look_ns = db_int_of(db, time_sql, (int64_t[]){e->of.process_id, e->released_ns}, 2, -1);
-    if (look_ns < 0 || heap_idle_glibc(db, e->of.process_id, look_ns) < e->of.glibc_bytes)
+    if (look_ns < 0)
         return INT64_MAX;
-    return db_int_of(db, free_sql, &e->of.process_id, 1, INT64_MAX);
+    int64_t shrank = e->of.glibc_bytes - heap_idle_glibc(db, e->of.process_id, look_ns);
+    int64_t free_bytes = db_int_of(db, free_sql, &e->of.process_id, 1, -1);
+    return free_bytes < 0 ? INT64_MAX : free_bytes + (shrank > 0 ? shrank : 0);
 }

@@ -130,7 +130,7 @@ void buf_json(struct buf *b, const char *text)
 {
     for (const unsigned char *p = add_plain(b, (const unsigned char *)text); *p; p = add_plain(b, p)) {
         if (*p == '"' || *p == '\\')
-            buf_putc(b, '\\'), buf_putc(b, (char)*p++);
+            buf_printf(b, "\\%c", (char)*p++);
         else if (*p < 0x20 || *p == '<' || *p == 0x7f) /* '<': the text may stand inside a <script> element */
             buf_printf(b, "\\u%04x", *p++);
         else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) /* a control character of two bytes */

@@ -234,10 +234,10 @@ static uint16_t segment_place(const struct lane *l, uint32_t block)
  * again afterwards, as far as sizes and stacks tell. */
 static int is_another(const struct replay *r, const struct lane *l, const struct snapshot_block *b)
 {
-    const uint64_t number = map_get(&l->last, b->address, 0);
-    if (!number)
+    const uint32_t number = map_number(&l->last, b->address, 0);
+    if (number == MAP_NONE)
         return 0;
-    const struct snapshot_event *e = &l->events[number - 1];
+    const struct snapshot_event *e = &l->events[number];
     const uint32_t had = r->names->stack_ids[e->stack], has = r->names->stack_ids[b->stack];
     /* old histories have the size that was given, not the one that was asked for */
     return (e->size_bytes != b->requested_bytes && e->size_bytes != b->size_bytes) || (had && has && had != has);

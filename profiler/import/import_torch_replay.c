@@ -162,7 +162,7 @@ static void find_births(struct lane *l)
             struct birth b = {e->address, e->size_bytes, 0, e->place, e->action == SNAPSHOT_free_completed};
             *ARRAY_ADD(l->births, l->birth_count, l->birth_capacity) = b;
         }
-        if (*known & FINAL && e->action == SNAPSHOT_alloc)
+        if (*known & FINAL && (e->action == SNAPSHOT_alloc || !(*known & SEEN)))
             map_set_number(&l->last, e->address, 0, i);
         *known &= ~(uint64_t)(LIVE | PENDING);
         *known |= SEEN | (e->action == SNAPSHOT_alloc            ? LIVE
@@ -231,14 +231,15 @@ static uint16_t segment_place(const struct lane *l, uint32_t block)
 }
 
 /* Whether a block of the final state is another one than the history left at its address: it was freed and allocated
- * again afterwards, as far as sizes and stacks tell. */
+ * again afterwards, as far as sizes and stacks tell. Of what was there before, its free has the size alone. */
 static int is_another(const struct replay *r, const struct lane *l, const struct snapshot_block *b)
 {
     const uint32_t number = map_number(&l->last, b->address, 0);
     if (number == MAP_NONE)
         return 0;
     const struct snapshot_event *e = &l->events[number];
-    const uint32_t had = r->names->stack_ids[e->stack], has = r->names->stack_ids[b->stack];
+    const uint32_t had = e->action == SNAPSHOT_alloc ? r->names->stack_ids[e->stack] : 0;
+    const uint32_t has = r->names->stack_ids[b->stack];
     /* old histories have the size that was given, not the one that was asked for */
     return (e->size_bytes != b->requested_bytes && e->size_bytes != b->size_bytes) || (had && has && had != has);
 }

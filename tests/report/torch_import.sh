@@ -24,6 +24,26 @@ for seed in 2 3 4; do
     same "cut, seed $seed" s.pickle 'peak\|start\|^$'
 done
 
+# ... of one that had lived before the history began, which has its size where a free is requested
+cat >before.py <<'CODE'
+import pickle, sys
+start, size, segment = 1 << 32, int(sys.argv[1]), 1 << 21
+block = {'address': start, 'size': 12288, 'requested_size': 12000, 'state': 'active_pending_free', 'frames': []}
+rest = {'address': start + 12288, 'size': segment - 12288, 'requested_size': 0, 'state': 'inactive', 'frames': []}
+pickle.dump({'segments': [{'device': 0, 'address': start, 'total_size': segment, 'stream': 0, 'segment_type': 'large',
+                           'allocated_size': 0, 'active_size': 12288, 'blocks': [block, rest]}],
+             'device_traces': [[{'action': 'free_requested', 'addr': start, 'size': size, 'stream': 0, 'time_us': 2000,
+                                 'frames': [{'filename': 'a.py', 'line': 1, 'name': 'f'}]}]]}, open('s.pickle', 'wb'))
+CODE
+for size in 12000 12288 500 20000 -1; do # the first two are the same block's: asked for, or given
+    python3 before.py $size
+    "$MEMPROF" import -q s.pickle -o out.db
+    held=$size
+    case $size in 12000 | 12288) frees=0 ;; -1) frees=1 held=0 ;; *) frees=1 ;; esac
+    equal "free requested of $size: blocks freed, bytes" "$frees|1|$((frees ? 12000 : size))|$((frees ? held : 0))" \
+        "$(sql "SELECT free_count, end_count, end_active_bytes, free_bytes FROM total WHERE kind = 'sub'")"
+done
+
 # what the history does not say is said
 $make ring s.pickle
 "$MEMPROF" import s.pickle -o out.db 2>err

@@ -7,9 +7,10 @@ bigrig=$(npm_package bigrig 1.3.0) || skip "npm's package bigrig cannot be had h
 cat >steps.c <<'C'
 #include <memprof.h>
 #include <stdlib.h>
+#include <unistd.h>
 int main(void)
 {
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++) { /* what begins within a microsecond of an end is below it, the importer thinks */
         memprof_range_push("step");
         memprof_range_push("load");
         char *volatile block = malloc(1000000);
@@ -19,6 +20,7 @@ int main(void)
         memprof_range_pop();
         memprof_range_pop();
         memprof_mark("done");
+        usleep(100);
     }
     return 0;
 }

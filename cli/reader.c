@@ -3,6 +3,7 @@
 #include "../common/db.h"
 #include "../profiler/finish/finish.h"
 #include "../profiler/finish/recover.h"
+#include "../report/query/older.h"
 #include "../report/query/views.h"
 
 #include <errno.h>
@@ -98,6 +99,24 @@ static int complete(const char *path, sqlite3 **db, enum needs needs, struct err
     return rc;
 }
 
+/* A file of before, whose tables lack columns of today's: a private copy of it has them, unknown in each row. */
+static int add_columns(sqlite3 **db, struct error *err)
+{
+    sqlite3 *copy = NULL;
+    if (!older_lacks(*db))
+        return 0;
+    int rc = copy_to_temporary(*db, &copy, err);
+    if (rc == 0)
+        rc = older_add(copy, err);
+    if (rc) {
+        sqlite3_close(copy);
+        return rc;
+    }
+    sqlite3_close(*db);
+    *db = copy;
+    return 0;
+}
+
 static int open_for(const char *path, sqlite3 **db, enum needs needs, struct error *err)
 {
     struct error recover_error;
@@ -114,6 +133,8 @@ static int open_for(const char *path, sqlite3 **db, enum needs needs, struct err
             cli_note("%s; showing what is in the file", recover_error.text);
     }
     rc = complete(path, db, needs, err);
+    if (rc == 0)
+        rc = add_columns(db, err);
     if (rc == 0)
         rc = views_own(*db, err);
     if (rc) {

@@ -157,6 +157,10 @@ group() { # the tests of a group or file, one a line
         done
         ;;
     *.sh) realpath -m --relative-to=. -- "$1" ;;
+    */test_*.c)
+        echo "tests/run.sh: a unit test: make build/unit/$(basename "$1" .c) && build/unit/$(basename "$1" .c)" >&2
+        exit 2
+        ;;
     *) echo "tests/run.sh: no group or file '$1'" >&2; exit 2 ;;
     esac
     return 0

@@ -28,7 +28,8 @@ struct site {
     uint32_t stack_id;
     uint32_t dirty; /* is among those to write */
 };
-_Static_assert(sizeof(struct site) == 192, "a site is three lines of the cache");
+_Static_assert(sizeof(struct site) == 192,
+               "a site is three lines of the cache: what few sites have goes into struct tally_rare");
 
 #define SITE_RARES 1023u
 struct site_rares { /* of the sites that have any */

@@ -18,7 +18,7 @@ sqlite3 trap.db "UPDATE meta SET value = 'x' || char(0) || 'y' WHERE key = 'host
 rows rows-csv trap.db && rows rows-jsonl trap.db
 held trap.db host "'trap,host,' || peak_active_bytes || ',' || end_active_bytes || ',' || alloc_bytes || ',' ||
     alloc_count" >>totals
-python3 - "$ROOT/docs/rows-schema.sql" totals <<'PYTHON' || fail "not what the schema and the totals say"
+python3 - "$ROOT/docs/rows-schema.sql" totals <<'PYTHON' || fail "not what docs/rows-schema.sql and the totals say"
 import csv, datetime, json, re, sys
 
 schema = re.findall(r'^  "?(\w+)"? (TEXT|BIGINT|TIMESTAMP)( NOT NULL)?', open(sys.argv[1]).read(), re.M)
@@ -26,7 +26,7 @@ assert len(schema) > 30, schema
 
 def read_csv(name): # nothing between commas is NULL, "" an empty text: Python's reader tells them not apart
     rows = list(csv.reader(open(name, newline=""), strict=True))
-    assert rows[0] == [column for column, *_ in schema], rows[0]
+    assert rows[0] == [column for column, *_ in schema], "docs/rows-schema.sql has other columns than " + str(rows[0])
     assert all(len(row) == len(schema) for row in rows)
     return rows[1:]
 

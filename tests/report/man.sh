@@ -2,7 +2,7 @@
 "$CC" -D_GNU_SOURCE -Wall -Wextra -o make_man "$ROOT/tools/man.c"
 mkdir pages
 ./make_man pages
-diff -ru "$ROOT/docs/man" pages || fail "docs/man is out of date; tools/man.c says how to make it anew"
+diff -ru "$ROOT/docs/man" pages || fail "docs/man is out of date: make man"
 for page in pages/*.1; do
     if command -v groff >/dev/null; then
         groff -man -Tutf8 -ww "$page" >/dev/null 2>warnings || fail "groff on $page"

@@ -12,7 +12,8 @@ same() {
     cat got.err >>got
     [ $status = 0 ] || echo "exit status $status" >>got
     if [ -n "${UPDATE:-}" ]; then cp got "$expected/$name.txt"; fi
-    diff -u "$expected/$name.txt" got || fail "$name: the output is not expected/$name.txt"
+    diff -u "$expected/$name.txt" got || fail "$name: the output is not expected/$name.txt;\
+ where it shall change: UPDATE=1 sh tests/run.sh tests/report/output.sh, then read git diff tests/report/expected"
     echo "  $name"
 }
 # terminal WIDTH COMMAND: on a pseudo-terminal that wide, in UTF-8

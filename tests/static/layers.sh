@@ -4,15 +4,21 @@
 work=$PWD
 cd "$ROOT"
 rooms=tests/static/rooms.txt
-find cli common formats include profiler report samples -name '*.[ch]' | sort >"$work/files"
-xargs grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' <"$work/files" |
-    sed -E 's/^([^:]*):[^"]*"([^"]*)".*/\1 \2/' >"$work/includes"
+find cli common formats include profiler report samples -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort \
+    >"$work/files"
+# of a .def the includes are made where it is included: its room's rule holds for both
+xargs grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<\.)' <"$work/files" |
+    sed -E 's/^([^:]*):[^"<]*["<]([^">]*)[">].*/\1 \2/' >"$work/includes"
+# a header by a macro could be any
+if xargs grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+[A-Za-z_]' <"$work/files"; then
+    fail "an include that names no file"
+fi
 awk '
     function clean(path,   n, i, part, out, kept) { # "a/b/../c" is "a/c"
         n = split(path, part, "/")
         kept = 0
         for (i = 1; i <= n; i++)
-            if (part[i] == "..") kept--
+            if (part[i] == ".." && kept && out[kept] != "..") kept--
             else if (part[i] != ".") out[++kept] = part[i]
         path = out[1]
         for (i = 2; i <= kept; i++) path = path "/" out[i]
@@ -25,7 +31,8 @@ awk '
     }
     FILENAME == ARGV[1] { if ($1 !~ /^#/ && NF) allowed[$1] = NF > 1 ? $2 : "^$"; next }
     FILENAME == ARGV[2] {
-        if (!(room($1) in allowed)) { print $1 " is in no room of tests/static/rooms.txt"; bad = 1 }
+        there[$1] = 1
+        if ($1 ~ /\.[ch]$/ && !(room($1) in allowed)) { print $1 " is in no room of tests/static/rooms.txt"; bad = 1 }
         next
     }
     {
@@ -33,7 +40,12 @@ awk '
         sub("/[^/]*$", "", directory)
         target = clean(directory "/" $2)
         from = room($1)
-        if (room(target) != from && target !~ "^(" allowed[from] ")") { print $1 " includes " target; bad = 1 }
+        if (!(from in allowed)) allowed[from] = "^$"
+        if (!(target in there)) { print $1 " includes " target ", which is not there"; bad = 1 }
+        else if (room(target) != from && target !~ "^(" allowed[from] ")") {
+            print $1 " includes " target "; " from " may include " (allowed[from] == "^$" ? "itself alone" : allowed[from])
+            bad = 1
+        }
     }
     END { exit bad }
 ' "$rooms" "$work/files" "$work/includes" || fail "layers"

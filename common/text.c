@@ -51,6 +51,19 @@ void text_valid(struct buf *out, const char *text)
     buf_add(out, text, (size_t)(p - text));
 }
 
+void text_plain(struct buf *out, const char *text)
+{
+    unsigned code;
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        int length = buf_decode(p, &code);
+        if (length == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0))
+            buf_putc(out, '?');
+        else
+            buf_add(out, p, (size_t)length);
+        p += length ? length : 1;
+    }
+}
+
 /* Columns of one code point. wcwidth knows them in a UTF-8 locale only, and the user's may be another one. */
 static int code_width(unsigned code)
 {

@@ -11,6 +11,8 @@
 void text_clean(struct buf *out, const char *text);
 /* The same for JSON and CSV: only invalid UTF-8 is replaced, by U+FFFD. */
 void text_valid(struct buf *out, const char *text);
+/* The same for other tools' formats: control characters and invalid UTF-8 are '?'. */
+void text_plain(struct buf *out, const char *text);
 /* Terminal columns of cleaned text. */
 int text_width(const char *text);
 

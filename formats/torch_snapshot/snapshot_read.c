@@ -119,7 +119,9 @@ static int take_segment(struct snapshot *snap, const struct snapshot_fields *f, 
         .place = fields_place(snap, f, WORD_segment_pool_id),
         .is_expandable = fields_number(f, WORD_is_expandable, 0) != 0,
     };
-    uint64_t next = SNAPSHOT_AT(snap->segments, snapshot_segment, snap->segments.count - 1)->address;
+    const struct snapshot_segment *taken = SNAPSHOT_AT(snap->segments, snapshot_segment, snap->segments.count - 1);
+    snap->unknown_values += taken->device >= SNAPSHOT_DEVICES;
+    uint64_t next = taken->address;
     for (uint32_t i = 0; i < blocks->count; i++) { /* the oldest say sizes only: they lie one after the other */
         struct snapshot_block *b = SNAPSHOT_AT(snap->blocks, snapshot_block, blocks->first + i);
         if (!b->has_address)

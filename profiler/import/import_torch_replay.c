@@ -164,10 +164,11 @@ static void find_births(struct lane *l)
         }
         if (*known & FINAL && (e->action == SNAPSHOT_alloc || !(*known & SEEN)))
             map_set_number(&l->last, e->address, 0, i);
+        int was_live = *known & LIVE || !(*known & SEEN);
         *known &= ~(uint64_t)(LIVE | PENDING);
-        *known |= SEEN | (e->action == SNAPSHOT_alloc            ? LIVE
-                          : e->action == SNAPSHOT_free_requested ? LIVE | PENDING
-                                                                 : 0u);
+        *known |= SEEN | (e->action == SNAPSHOT_alloc                        ? LIVE
+                          : e->action == SNAPSHOT_free_requested && was_live ? LIVE | PENDING
+                                                                             : 0u);
     }
 }
 

@@ -4,26 +4,30 @@
  */
 #include "sites.h"
 
+#include "../../common/text.h"
 #include "../../common/units.h"
 
 #include <string.h>
 
 enum { FRAME_LIMIT = 64 << 20 };
 
-/* ';' would be two frames, a line break two stacks, and what looks like a number behind a space a value. */
+/* ';' would be two frames, and what looks like a number behind a space a value. */
 static char safe(const char *c)
 {
     if (*c == ' ')
         return !c[1] || c[1] == '.' || (c[1] >= '0' && c[1] <= '9') ? '_' : ' ';
-    return *c == ';' ? ',' : (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
+    return *c == ';' ? ',' : *c;
 }
 
+/* A line break would be two stacks, and no control character may stand in a picture that is XML. */
 static void put_frame(struct buf *line, const struct walk_frame *frame, struct buf *name)
 {
+    size_t start = line->length;
     buf_reset(name);
     export_frame_label(frame, name);
-    for (size_t i = 0; i < name->length; i++)
-        buf_putc(line, safe(&name->data[i]));
+    text_plain(line, buf_text(name));
+    for (size_t i = start; i < line->length; i++)
+        line->data[i] = safe(&line->data[i]);
 }
 
 struct folding {

@@ -2,6 +2,7 @@
 
 #include "../../common/array.h"
 #include "../../common/buf.h"
+#include "../../common/text.h"
 #include "sites.h"
 
 #include <stdlib.h>
@@ -104,9 +105,13 @@ static void find_little(const struct massif_tree *t, struct children *c)
 
 static void put_clean(FILE *out, const char *text)
 {
-    size_t length = strlen(text);
-    for (size_t i = 0; i < length && i < NAME_MOST; i++)
-        fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], out);
+    struct buf plain = BUF(64u << 20);
+    text_plain(&plain, text);
+    size_t length = plain.length < NAME_MOST ? plain.length : NAME_MOST;
+    while (length < plain.length && length && (buf_text(&plain)[length] & 0xc0) == 0x80) /* within a character */
+        length--;
+    fwrite(buf_text(&plain), 1, length, out);
+    buf_free(&plain);
 }
 
 /* "0x4011D6: make (b.c:6)", without a line "(in /usr/bin/gawk)". */

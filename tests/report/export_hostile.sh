@@ -10,6 +10,14 @@ while read -r format; do
         { cat err; fail "$format"; }
     [ -s "out.$format" ] || fail "$format: nothing in it"
 done <formats
+python3 - out.folded out.massif <<'END' || fail "control characters, or no UTF-8"
+import sys, unicodedata
+for path in sys.argv[1:]:
+    text = open(path, encoding="utf-8", errors="strict", newline="").read().replace("\n", "")
+    bad = {c for c in text if unicodedata.category(c) == "Cc"}
+    assert not bad, (path, bad)
+    assert path != "out.folded" or "???A?" in text # of ff 80 fe 41 and U+009B
+END
 python3 -m json.tool out.chrome-trace >/dev/null || fail "chrome-trace: no JSON"
 for device in cuda host; do
     "$MEMPROF" export --format torch-snapshot trap.db --device $device -o $device.pickle 2>err ||

@@ -44,6 +44,39 @@ for size in 12000 12288 500 20000 -1; do # the first two are the same block's: a
         "$(sql "SELECT free_count, end_count, end_active_bytes, free_bytes FROM total WHERE kind = 'sub'")"
 done
 
+# histories of one block in every order: what lives in the end is what the final state says
+cat >orders.py <<'CODE'
+import itertools, pickle
+start, segment, n = 1 << 32, 1 << 21, 0
+for state in 'active_allocated', 'active_pending_free', 'inactive':
+    for order in itertools.chain(*(itertools.product(('alloc', 'free_requested', 'free_completed'), repeat=length)
+                                   for length in (1, 2, 3))):
+        if len(order) == 3 and (state == 'inactive' or order[2] != 'free_requested'):
+            continue
+        block = {'address': start, 'size': 12288, 'requested_size': 12000, 'state': state, 'frames': []}
+        rest = {'address': start + 12288, 'size': segment - 12288, 'requested_size': 0, 'state': 'inactive'}
+        events = [{'action': action, 'addr': start, 'size': 12000, 'stream': 0, 'time_us': 1000 + 10 * i, 'frames': []}
+                  for i, action in enumerate(order)]
+        pickle.dump({'segments': [{'device': 0, 'address': start, 'total_size': segment, 'stream': 0,
+                                   'blocks': [block, rest], 'segment_type': 'large'}], 'device_traces': [events]},
+                    open(f'order{n}.pickle', 'wb'))
+        print(f'order{n}', '0,0' if state == 'inactive' else '12000,1', state, *order)
+        n += 1
+CODE
+python3 orders.py >orders
+equal "orders" 54 "$(wc -l <orders)"
+while read -r name expected what; do
+    "$MEMPROF" import -q $name.pickle -o out.db
+    [ "$(sqlite3 -separator , out.db "SELECT total(end_active_bytes) + 0, total(end_count) + 0 FROM total
+        WHERE kind = 'sub'" | sed 's/\.0//g')" = "$expected" ] || fail "$what: not $expected bytes, blocks"
+done <orders
+
+# a device that is none is said
+sed "s/'device': 0/'device': 1000/" before.py >other.py
+python3 other.py 12000
+"$MEMPROF" import s.pickle -o out.db 2>err
+contains 'a device of a number too high' err '1 values that are not used'
+
 # what the history does not say is said
 $make ring s.pickle
 "$MEMPROF" import s.pickle -o out.db 2>err

@@ -47,6 +47,15 @@ static void test_valid(void **state)
     buf_free(&out);
 }
 
+static void test_plain(void **state)
+{
+    (void)state;
+    struct buf out = BUF(1 << 16);
+    text_plain(&out, "a\xff\n\xc2\x9b\x7f\xc3\xbc\xc2\xa0");
+    assert_string_equal(out.data, "a????\xc3\xbc\xc2\xa0"); /* U+009B is one, U+00A0 none */
+    buf_free(&out);
+}
+
 static void fit_is(const char *text, int width, enum text_cut cut, int utf8, const char *expected)
 {
     struct buf out = BUF(1 << 16);
@@ -553,12 +562,12 @@ static void test_short_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),        cmocka_unit_test(test_valid),
-        cmocka_unit_test(test_fit),         cmocka_unit_test(test_fit_name),     cmocka_unit_test(test_path_shown),
-        cmocka_unit_test(test_paths),       cmocka_unit_test(test_table),        cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_piped),       cmocka_unit_test(test_optional),     cmocka_unit_test(test_prose),
-        cmocka_unit_test(test_colors),      cmocka_unit_test(test_record),       cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_nested),      cmocka_unit_test(test_short_labels),
+        cmocka_unit_test(test_short_names), cmocka_unit_test(test_clean),  cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_plain),       cmocka_unit_test(test_fit),    cmocka_unit_test(test_fit_name),
+        cmocka_unit_test(test_path_shown),  cmocka_unit_test(test_paths),  cmocka_unit_test(test_table),
+        cmocka_unit_test(test_apart),       cmocka_unit_test(test_piped),  cmocka_unit_test(test_optional),
+        cmocka_unit_test(test_prose),       cmocka_unit_test(test_colors), cmocka_unit_test(test_record),
+        cmocka_unit_test(test_listing),     cmocka_unit_test(test_nested), cmocka_unit_test(test_short_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

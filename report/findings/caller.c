@@ -274,7 +274,7 @@ int finding_keeper(struct rules *r, struct finding *f, const struct rule_line *l
         f->has_keeper = 1;
         finding_say(f, " Most of it was for ");
         finding_code(f, frame->function, frame->file, frame->line);
-        finding_say(f, ", which keeps what it takes there.");
+        finding_say(f, ": little of what is allocated there for it is freed.");
     }
     map_close(&k.number_of);
     walk_close(walk);

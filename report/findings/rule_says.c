@@ -163,8 +163,9 @@ int finding_wrapper(struct rules *r, struct finding *f, const struct rule_line *
     for (int i = 0; i < callers.count; i++)
         __builtin_sub_overflow(bytes, callers.item[i].bytes, &bytes);
     if (is_wrapper) {
-        finding_say(f, callers.is_of_carver ? " It takes whole blocks, and may give its callers parts"
-                                            : " It allocates for its callers");
+        finding_say(f, f->has_keeper ? " The line" : " It");
+        finding_say(f, callers.is_of_carver ? " takes whole blocks, and may give its callers parts"
+                                            : " allocates for its callers");
         if (bytes == 0)
             say_most(r, f, &callers);
         finding_say(f, ".");

@@ -149,12 +149,26 @@ static void add_skip(sqlite3 *db, const struct row *row, struct buf *options)
     buf_free(&name);
 }
 
+/* "zmalloc", "ck_calloc", "xstrdup": called like one of libc's, and like nothing else. */
+static int is_like_libc(const struct row *row)
+{
+    static const char *const ends[] = {"malloc", "calloc", "realloc", "zalloc", "strdup"};
+    size_t length = row->plain_name ? strlen(row->plain_name) : 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (length >= strlen(ends[i]) && length <= strlen(ends[i]) + 3 &&
+            strcmp(row->plain_name + length - strlen(ends[i]), ends[i]) == 0)
+            return 1;
+    return 0;
+}
+
 void wrapper_add_skips(sqlite3 *db, const struct row *row, const struct callers *callers, struct buf *options)
 {
     add_skip(db, row, options);
-    /* code without a name that functions with an allocator's name call is behind these: palloc, palloc0 */
-    for (int i = 0; !row->function && i < callers->count; i++)
-        if (callers->item[i].row.function && wrapper_is_named(&callers->item[i].row))
+    /* code without a name that functions with an allocator's name call is behind these: palloc, palloc0; and a wrapper
+     * may call another one: the zmalloc of gmalloc */
+    for (int i = 0; i < callers->count; i++)
+        if (row->function ? is_like_libc(&callers->item[i].row)
+                          : callers->item[i].row.function && wrapper_is_named(&callers->item[i].row))
             add_skip(db, &callers->item[i].row, options);
 }
 

@@ -34,8 +34,7 @@ void folded_take(const struct summary *s, struct rows *rows, int64_t limit)
     rows_again(rows, STAT_end_bytes, limit);
 }
 
-/* How much of a kind. */
-static struct finding_kept kept_of(const struct summary *s, int noise)
+struct finding_kept folded_kept(const struct summary *s, int noise)
 {
     struct finding_kept sum = {.noise = noise};
     for (size_t i = 0; i < s->findings.kept_count; i++)
@@ -52,7 +51,7 @@ void folded_print(const struct summary *s, const struct rows *rows)
     const char *head = rows->count ? "Not shown" : "Live at the end, not shown";
     int is_first = !rows->count;
     for (int noise = NOISE_NONE + 1; noise < NOISE_KINDS; noise++) {
-        const struct finding_kept sum = kept_of(s, noise);
+        const struct finding_kept sum = folded_kept(s, noise);
         char bytes[UNITS_TEXT], count[UNITS_TEXT];
         if (!sum.count)
             continue;

@@ -5,10 +5,12 @@
 #include "../../common/module_kind.h"
 #include "../print/command.h"
 #include "../query/file_holds.h"
+#include "../query/noise.h"
 #include "../query/program_name.h"
 #include "../query/programs.h"
 #include "../query/source.h"
 #include "../query/wrapper.h"
+#include "folded.h"
 #include "nothing.h"
 
 #include <stdlib.h>
@@ -48,11 +50,15 @@ static int has_programs(const struct summary *s)
            db_int(s->db, "SELECT count(DISTINCT exe) FROM process", 0) > 2;
 }
 
-/* Whether `memprof leaks` has anything to list; of a window it has to be asked. */
+/* Whether `memprof leaks` has anything to list, as it leaves out what libraries keep for themselves; of a window it has
+ * to be asked. */
 static int has_ends(const struct summary *s)
 {
-    return report_window(s->options) ||
-           db_int(s->db, "SELECT count(*) FROM total WHERE kind = 'all' AND end_count > 0", 1) > 0;
+    int is_all = !(s->options->lens && s->options->lens->pid);
+    int64_t count = db_int(s->db, "SELECT CAST(total(end_count) AS INTEGER) FROM total WHERE kind = 'all'", 1);
+    for (int noise = NOISE_NONE + 1; noise < NOISE_KINDS && is_all; noise++)
+        count -= folded_kept(s, noise).count;
+    return report_window(s->options) || count > 0;
 }
 
 /* Of a build's or a pipeline's processes, the one where most is to be seen. */
@@ -119,6 +125,13 @@ void next_steps_print(const struct summary *s)
             buf_shell(&line, lens->skips[i]);
         }
         buf_printf(&line, "%s   (counts what these only pass on to their callers)", skip.data);
+        table_line(s->out, TABLE_DIM, buf_text(&line));
+        head = "      ";
+    }
+    /* of code without lines, and behind wrappers, whole stacks say who it is */
+    if (skip.length || !s->hint.file) {
+        buf_reset(&line);
+        buf_printf(&line, "%smemprof report%s --by stack --top 3", head, name);
         table_line(s->out, TABLE_DIM, buf_text(&line));
         head = "      ";
     }

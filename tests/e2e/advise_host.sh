@@ -45,7 +45,8 @@ contains 'leak: the page' leak.html \
 
 both wrapper
 bound wrapper leaks
-contains 'wrapper' wrapper.txt "Most of it was for lose (advise.c:$(line lose)), which keeps what it takes there."
+contains 'wrapper' wrapper.txt \
+    "Most of it was for lose (advise.c:$(line lose)): little of what is allocated there for it is freed."
 
 # of a Python line no function of the interpreter is said to keep it, nor the line itself
 cat >keep.py <<'END'
@@ -58,7 +59,7 @@ for python in /usr/bin/python3 python3; do
     "$MEMPROF" run -q -o python.db -- "$python" keep.py
     "$MEMPROF" advise python.db >python.txt
     contains "$python" python.txt 'keep (keep.py:2), 9.54 MiB in 100 blocks.'
-    lacks "$python" python.txt 'which keeps what it takes there'
+    lacks "$python" python.txt 'little of what is allocated there for it is freed'
 done
 
 # what a program collects and keeps until it ends is rather its data where no stack has half of it: of 16 lines, or of

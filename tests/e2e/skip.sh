@@ -52,7 +52,9 @@ print(sum(int(r["alloc_bytes"]) for r in csv.DictReader(open(sys.argv[1])) if r[
 for app in lines names; do
     record_ok ./$app
     "$MEMPROF" report out.db >report.txt
-    contains "$app: the hint" report.txt ' --skip xmalloc   (counts what'
+    contains "$app: the hint, through both" report.txt ' --skip xmalloc --skip xcalloc   (counts what'
+    contains "$app: whole stacks" report.txt 'memprof report --by stack --top 3'
+    lacks "$app: nothing to list" report.txt 'memprof leaks$'
     contains "$app: the largest caller" report.txt '<- xcalloc'
     contains "$app: the next" report.txt '<- four'
     "$MEMPROF" report out.db --by line --csv >plain.csv

@@ -43,7 +43,8 @@ awk '
         if (!(from in allowed)) allowed[from] = "^$"
         if (!(target in there)) { print $1 " includes " target ", which is not there"; bad = 1 }
         else if (room(target) != from && target !~ "^(" allowed[from] ")") {
-            print $1 " includes " target "; " from " may include " (allowed[from] == "^$" ? "itself alone" : allowed[from])
+            print $1 " includes " target "; " from " may include " \
+                (allowed[from] == "^$" ? "itself alone" : allowed[from])
             bad = 1
         }
     }

@@ -329,6 +329,13 @@ static int is_too_starry(const char *pattern)
     return stars > 8;
 }
 
+int match_text(const char *pattern, const char *text)
+{
+    if (strcmp(pattern, text) == 0)
+        return 1;
+    return strpbrk(pattern, "*?") && !is_too_starry(pattern) && fnmatch(pattern, text, 0) == 0;
+}
+
 int match_function(const char *pattern, const char *name, const char *plain_name)
 {
     int is_glob = strpbrk(pattern, "*?") != NULL, found;
@@ -337,9 +344,9 @@ int match_function(const char *pattern, const char *name, const char *plain_name
         return 0;
     match_bare_name(name, 1, &with);
     match_bare_name(name, 0, &without);
-    found = strcmp(pattern, name) == 0 || matches_text(pattern, plain_name, is_glob, "::") ||
+    found = match_text(pattern, name) || matches_text(pattern, plain_name, is_glob, "::") ||
             matches_text(pattern, buf_text(&with), is_glob, "::") ||
-            matches_text(pattern, buf_text(&without), is_glob, "::") || (is_glob && fnmatch(pattern, name, 0) == 0);
+            matches_text(pattern, buf_text(&without), is_glob, "::");
     buf_free(&with);
     buf_free(&without);
     return found;

@@ -11,6 +11,8 @@
 int match_function(const char *pattern, const char *name, const char *plain_name);
 /* Whether pattern names the file: its path, the end of its path from a slash on, or a shell pattern for either. */
 int match_file(const char *pattern, const char *path);
+/* Whether pattern is the text, or a shell pattern with '*' or '?' that matches it. */
+int match_text(const char *pattern, const char *text);
 
 /* "void a::b<int>::c<2>(char) const" -> "a::b<int>::c<2>"; with_templates 0: "a::b::c". Appended to out,
  * which is empty before. */

@@ -1,6 +1,7 @@
 #include "diff_text.h"
 
 #include "../../common/text.h"
+#include "bare_code.h"
 #include "named_caller.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ static void add_address(struct buf *out, const struct diff_item *item)
     else if (item->offset < 0)
         buf_printf(out, "%s (no symbols)", text_basename(item->module));
     else
-        buf_printf(out, "%s+0x%llx", text_basename(item->module), (unsigned long long)item->offset);
+        bare_code_name(item->module, item->offset, out);
 }
 
 void diff_name_text(enum row_key by, const struct diff_item *item, const char *base, struct buf *out)

@@ -2,13 +2,12 @@
 
 #include "../../common/db.h"
 #include "../../common/match.h"
+#include "bare_code.h"
 #include "lens_private.h"
 #include "merged.h"
-#include "short_name.h"
 #include "survivors.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,17 +33,18 @@ static int skip_functions(struct lens *l, const char *pattern, struct error *err
     return rc ? rc : found;
 }
 
+static int is_bare(const struct lens *l, const struct tree_address *a)
+{
+    return a->module && !(a->frame_count && l->tree.frames[a->first_frame].function);
+}
+
 /* Code without a symbol goes by what a table shows of it: "git+0x28961c". */
 static int skip_addresses(struct lens *l, const char *pattern)
 {
     int found = 0;
     for (uint32_t i = 1; i < l->tree.address_count; i++) {
         struct tree_address *a = &l->tree.addresses[i];
-        char text[512];
-        if (!a->module || (a->frame_count && l->tree.frames[a->first_frame].function))
-            continue;
-        snprintf(text, sizeof text, "%s+0x%llx", l->tree.modules[a->module].name, (unsigned long long)a->offset);
-        if (strcmp(pattern, text) == 0 || (strpbrk(pattern, "*?") && fnmatch(pattern, text, 0) == 0))
+        if (is_bare(l, a) && bare_code_matches(pattern, l->tree.modules[a->module].name, (int64_t)a->offset))
             found = a->is_skipped = 1;
     }
     return found;
@@ -53,22 +53,22 @@ static int skip_addresses(struct lens *l, const char *pattern)
 /* Or by what the page shows, where that is the code of one module: "etree+0x12f". */
 static int skip_label(struct lens *l, const char *pattern)
 {
-    char whole[512] = "";
-    for (uint32_t i = 1; i < l->tree.address_count; i++) {
+    struct buf whole = BUF(1 << 16), name = BUF(1 << 16);
+    int is_one = 1;
+    for (uint32_t i = 1; i < l->tree.address_count && is_one; i++) {
         const struct tree_address *a = &l->tree.addresses[i];
-        char text[512];
-        if (!a->module || (a->frame_count && l->tree.frames[a->first_frame].function))
+        if (!is_bare(l, a) || !bare_code_is_label(pattern, l->tree.modules[a->module].name, (int64_t)a->offset))
             continue;
-        snprintf(text, sizeof text, "%s+0x%llx", l->tree.modules[a->module].name, (unsigned long long)a->offset);
-        char *label = short_label(text);
-        int is_it = strcmp(label, pattern) == 0;
-        free(label);
-        if (is_it && *whole && strcmp(whole, text) != 0)
-            return 0;
-        if (is_it)
-            strcpy(whole, text);
+        buf_reset(&name);
+        bare_code_name(l->tree.modules[a->module].name, (int64_t)a->offset, &name);
+        is_one = !whole.length || strcmp(buf_text(&whole), buf_text(&name)) == 0;
+        if (!whole.length)
+            buf_puts(&whole, buf_text(&name));
     }
-    return *whole && skip_addresses(l, whole);
+    int found = is_one && whole.length && skip_addresses(l, buf_text(&whole));
+    buf_free(&whole);
+    buf_free(&name);
+    return found;
 }
 
 int lens_mark_skipped(struct lens *l, struct error *err)

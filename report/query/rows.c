@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/kind.h"
 #include "../../common/text.h"
+#include "bare_code.h"
 #include "device.h"
 #include "estimate.h"
 #include "named_caller.h"
@@ -438,7 +439,7 @@ void row_function_text(const struct row *row, struct buf *out)
     if (row->function)
         buf_puts(out, row->function);
     else if (row->module)
-        buf_printf(out, "%s+0x%llx", text_basename(row->module), (unsigned long long)row->offset);
+        bare_code_name(row->module, row->offset, out);
     else
         buf_puts(out, "??");
 }

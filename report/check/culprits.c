@@ -4,7 +4,7 @@
 #include "../../common/array.h"
 #include "../../common/db.h"
 #include "../query/at.h"
-#include "../query/diff.h"
+#include "../query/diff_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -237,12 +237,15 @@ static int stat_of(enum check_id id)
 static void add_difference(struct check_result *r, const struct diff_row *row, int64_t more)
 {
     const struct diff_item *item = row->item[DIFF_NEW];
-    const char *name = item->function ? item->function : item->module;
+    struct buf name = BUF(1 << 20);
+    if (item->function || item->module)
+        diff_name_text(ROW_LINE, item, NULL, &name);
     *check_add_culprit(r) = (struct check_culprit){.value = more,
                                                    .device = xstrdup_if(row->device),
-                                                   .function = xstrdup_if(name),
+                                                   .function = name.length ? buf_take(&name) : NULL,
                                                    .file = xstrdup_if(item->file),
                                                    .line = item->line};
+    buf_free(&name);
 }
 
 /* The lines that grew most. */

@@ -3,6 +3,7 @@
 #include "../../common/db.h"
 #include "../../common/units.h"
 #include "../findings/notes.h"
+#include "../query/bare_code.h"
 #include "../query/device.h"
 #include "../query/ending.h"
 #include "../query/reserved.h"
@@ -134,7 +135,8 @@ static void say_reserved(struct lines *l, const struct lines_group *g)
     static const char *const texts[] = {
         [LINE_RESERVED_LEAST] = "(reserved growth: of segments; the driver's pools, arrays, and mappings that no "
                                 "allocator hands out are not in it)",
-        [LINE_RESERVED_UNKNOWN] = "(reserved growth -: known of a GPU's listed segments alone, of all kinds together)"};
+        [LINE_RESERVED_UNKNOWN] = "(reserved growth -: known of a GPU's listed segments alone, of all kinds together, "
+                                  "and not of code without a symbol)"};
     if (g->reserved != LINE_RESERVED_KNOWN && lines_is_asked(l->options, STAT_reserved_growth_bytes) &&
         !l->is_growth_said[g->reserved]++)
         table_prose(l->out, TABLE_DIM, texts[g->reserved]);
@@ -145,7 +147,10 @@ static void print_title(struct lines *l, const struct lines_group *g)
     struct buf title = BUF(1 << 20);
     int64_t line = g->declared_line > 0 && g->declared_file_id == g->file_id ? g->declared_line : g->lines[0].line;
     buf_puts(&title, "## ");
-    text_bare_name(&title, g->name, TITLE_NAME);
+    if (g->bare_line_id)
+        buf_puts(&title, g->name);
+    else
+        text_bare_name(&title, g->name, TITLE_NAME);
     buf_puts(&title, "   ");
     if (g->path)
         text_path(&title, g->path, l->cwd);
@@ -254,6 +259,26 @@ static int list_missing(struct buf *list, const char *const *patterns, int count
     return missing;
 }
 
+/* What may help: a pattern matched nothing already, and what looks like code without a symbol is in no list of names.
+ */
+static int no_function(const char *list, const char *first, struct error *err)
+{
+    if (bare_code_is_name(first))
+        return error_set(err, ENOENT,
+                         "no function %s in this recording: " BARE_CODE_OF_ONE_BUILD
+                         "; 'memprof report --by function --inclusive --top 0' lists those that are here",
+                         list);
+    if (strpbrk(first, "*?"))
+        return error_set(err, ENOENT,
+                         "no function %s in this recording; 'memprof report --by function --inclusive --top 0' lists "
+                         "those that are here",
+                         list);
+    return error_set(
+        err, ENOENT,
+        "no function %s in this recording; try a pattern such as '*%s*', or 'memprof report --by function'", list,
+        first);
+}
+
 /* 0, or -ENOENT with a message that names every pattern that shows nothing. */
 static int missing(const struct lines_options *o, const struct lines_groups *groups, struct error *err)
 {
@@ -261,10 +286,7 @@ static int missing(const struct lines_options *o, const struct lines_groups *gro
     const char *on = o->report->device ? ", on " : "", *device = o->report->device ? o->report->device : "";
     int rc = 0;
     if (list_missing(&list, o->functions, o->function_count, groups->known_functions))
-        rc = error_set(
-            err, ENOENT,
-            "no function %s in this recording; try a pattern such as '*%s*', or 'memprof report --by function'",
-            list.data, o->functions[__builtin_ctz(~groups->known_functions)]);
+        rc = no_function(list.data, o->functions[__builtin_ctz(~groups->known_functions)], err);
     else if (list_missing(&list, o->files, o->file_count, groups->shown_files))
         rc = error_set(err, ENOENT,
                        "no matching function in a file %s%s%s; 'memprof report --by file' lists those that allocated",

@@ -4,6 +4,7 @@
 #include "../../common/db.h"
 #include "../../common/match.h"
 #include "../../common/sum.h"
+#include "../query/bare_code.h"
 #include "../query/device.h"
 #include "../query/estimate.h"
 
@@ -13,9 +14,10 @@
 
 enum { CANDIDATES = 40 };
 
-/* A function that was asked for. */
+/* A function that was asked for; code without a symbol is one of its own. */
 struct wanted {
-    int64_t function_id;
+    int64_t function_id;  /* - bare_line_id of code without a symbol */
+    int64_t bare_line_id; /* 0: of a function */
     char *name, *plain_name;
     int64_t file_id, line;
     uint32_t asked; /* by which --func */
@@ -47,6 +49,15 @@ static uint32_t matches(const struct lines_options *o, const char *name, const c
         if (match_function(o->functions[i], name, plain_name))
             found |= 1u << i;
     return o->function_count ? found : ANY;
+}
+
+static uint32_t matches_bare(const struct lines_options *o, const char *module, int64_t offset)
+{
+    uint32_t found = 0;
+    for (int i = 0; i < o->function_count; i++)
+        if (bare_code_matches(o->functions[i], module, offset) || bare_code_is_label(o->functions[i], module, offset))
+            found |= 1u << i;
+    return found;
 }
 
 static uint32_t matches_file(const struct lines_options *o, const char *path)
@@ -102,6 +113,36 @@ static int load_own(sqlite3 *db, const char *device, struct wanted_list *w, stru
     return rc;
 }
 
+static void want_bare(struct wanted_list *w, int64_t line_id, const char *module, int64_t offset, uint32_t asked)
+{
+    struct buf name = BUF(1 << 20);
+    bare_code_name(module, offset, &name);
+    *ARRAY_ADD(w->item, w->count, w->capacity) = (struct wanted){.function_id = -line_id,
+                                                                 .bare_line_id = line_id,
+                                                                 .name = xstrdup(buf_text(&name)),
+                                                                 .plain_name = xstrdup(buf_text(&name)),
+                                                                 .asked = asked};
+    buf_free(&name);
+}
+
+/* Code without a symbol by what tables and the page call it. */
+static int load_bare(sqlite3 *db, const struct lines_options *o, struct wanted_list *w, struct error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = db_prepare(db,
+                        "SELECT l.line_id, m.path, l.offset FROM line l JOIN module_key m ON m.key_id = "
+                        "l.module_key_id WHERE l.function_id IS NULL AND l.line_id > 0 ORDER BY l.line_id",
+                        &s, err);
+    while (db_next(s, &rc, err)) {
+        const int64_t offset = sqlite3_column_int64(s, 2);
+        const uint32_t asked = matches_bare(o, db_text(s, 1), offset);
+        if (asked)
+            want_bare(w, sqlite3_column_int64(s, 0), db_text(s, 1), offset, asked);
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
 /* Functions by name; or, without a name or a file, those that held most at the peak themselves, and all of a Python
  * program's own. */
 static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted_list *w, struct error *err)
@@ -136,7 +177,9 @@ static int load_wanted(sqlite3 *db, const struct lines_options *o, struct wanted
     if (step != SQLITE_DONE)
         rc = db_error(db, err);
     sqlite3_finalize(s);
-    return rc == 0 && is_default ? load_own(db, o->report->device, w, err) : rc;
+    if (rc)
+        return rc;
+    return is_default ? load_own(db, o->report->device, w, err) : load_bare(db, o, w, err);
 }
 
 static int by_function(const void *a, const void *b)
@@ -156,8 +199,8 @@ static const struct wanted *find_wanted(const struct wanted_list *w, int64_t fun
 static int is_same(const struct lines_group *g, const struct wanted *w, const char *name, int64_t file_id,
                    int64_t device_id)
 {
-    if (g->file_id != file_id || g->device_id != device_id || strcmp(g->plain_name, w->plain_name) != 0 ||
-        (!w->line && strcmp(g->name, name) != 0))
+    if (g->bare_line_id != w->bare_line_id || g->file_id != file_id || g->device_id != device_id ||
+        strcmp(g->plain_name, w->plain_name) != 0 || (!w->line && strcmp(g->name, name) != 0))
         return 0;
     return g->declared_line == w->line && g->declared_file_id == w->file_id;
 }
@@ -166,8 +209,10 @@ static struct lines_group *group_of(struct lines_groups *groups, const struct wa
 {
     int64_t file_id = sqlite3_column_int64(s, 1), device_id = sqlite3_column_int64(s, 4);
     struct buf name = BUF(1 << 20);
-    match_bare_name(w->name, !w->line, &name);
-    buf_puts(&name, match_unit(w->name));
+    if (!w->bare_line_id) {
+        match_bare_name(w->name, !w->line, &name);
+        buf_puts(&name, match_unit(w->name));
+    }
     for (int i = groups->count - 1; i >= 0; i--)
         if (is_same(&groups->group[i], w, name.length ? name.data : w->name, file_id, device_id)) {
             buf_free(&name);
@@ -180,6 +225,7 @@ static struct lines_group *group_of(struct lines_groups *groups, const struct wa
                               .device = xstrdup(db_text(s, 5)),
                               .declared_file_id = w->file_id,
                               .declared_line = w->line,
+                              .bare_line_id = w->bare_line_id,
                               .file_id = file_id,
                               .device_id = device_id};
     if (!name.length)
@@ -218,7 +264,7 @@ static int load_lines(sqlite3 *db, const struct lines_options *o, const struct w
     sqlite3_stmt *s = NULL;
     struct estimates *estimates = estimates_open(db);
     int step = SQLITE_DONE;
-    buf_puts(&sql, "SELECT l.function_id, l.file_id, f.path, l.line, a.device_id, d.name, ");
+    buf_puts(&sql, "SELECT coalesce(l.function_id, -l.line_id), l.file_id, f.path, l.line, a.device_id, d.name, ");
     stat_columns(&sql, "a.");
     buf_puts(
         &sql,
@@ -298,7 +344,7 @@ static void note_reserved(sqlite3 *db, const struct lines_options *o, struct lin
     const int is_kind = o->report->kind && strcmp(o->report->kind, "all") != 0;
     for (int i = 0; i < groups->count; i++) {
         struct lines_group *g = &groups->group[i];
-        g->reserved = is_kind ? LINE_RESERVED_UNKNOWN : line_reserved_state(db, g->device_id);
+        g->reserved = is_kind || g->bare_line_id ? LINE_RESERVED_UNKNOWN : line_reserved_state(db, g->device_id);
     }
 }
 
@@ -326,7 +372,7 @@ static void share_weights(struct lines_groups *groups)
         for (int k = 0; k < groups->count; k++) {
             const struct lines_group *other = &groups->group[k];
             if (other->file_id != g->file_id || other->declared_line != g->declared_line ||
-                strcmp(other->name, g->name) != 0)
+                other->bare_line_id != g->bare_line_id || strcmp(other->name, g->name) != 0)
                 continue;
             for (int w = 0; w < 2; w++)
                 if (other->weight_bytes[w] > g->function_weight_bytes[w])
@@ -350,6 +396,8 @@ static int by_weight(const void *a, const void *b)
     int order = strcmp(x->name, y->name);
     if (order || x->declared_line != y->declared_line)
         return order ? order : x->declared_line > y->declared_line ? 1 : -1;
+    if (x->bare_line_id != y->bare_line_id)
+        return x->bare_line_id > y->bare_line_id ? 1 : -1;
     return (x->device_id > y->device_id) - (x->device_id < y->device_id);
 }
 

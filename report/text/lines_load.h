@@ -21,6 +21,7 @@ struct lines_group { /* strings are owned */
     char *path; /* NULL: no source position */
     char *device;
     int64_t declared_file_id, declared_line; /* 0: unknown */
+    int64_t bare_line_id;                    /* of code without a symbol; 0: of a function */
     int64_t file_id, device_id;
     struct lines_line *lines; /* ascending */
     int line_count, line_capacity;

@@ -1,5 +1,5 @@
-# Code without a symbol by the name that tables show: 'check' names what grew by it. Its addresses are objdump's, of the
-# plugin before it is stripped; its bytes are those that the program asks for.
+# Code without a symbol by the name that tables show: 'lines --func' takes it, 'check' names what grew by it. Its
+# addresses are objdump's, of the plugin before it is stripped; its bytes are those that the program asks for.
 need strip objdump python3
 cat >plugin.c <<'EOT'
 #include <stdlib.h>
@@ -59,3 +59,28 @@ equal 'grew, in JSON' "$twice 400000 $make 200000" "$(python3 -c '
 import json
 rule = next(r for r in json.load(open("got"))["rules"] if r["rule"] == "max-peak")
 print(*(w for c in rule["culprits"] for w in (c["function"], c["difference"])))')"
+
+# its row, by its name, by a pattern and by what the page calls it
+for name in "$twice" "plugin*${twice#plugin.so}" "plugin${twice#plugin.so}"; do
+    "$MEMPROF" lines new.db --func "$name" --columns own.peak,alloc.count --csv >lines.csv || fail "lines --func $name"
+    equal "lines --func $name" "$twice ? 600000 1" "$(python3 -c '
+import csv
+for r in csv.DictReader(open("lines.csv")):
+    print(r["function"], r["file"] or "?", r["own_peak_bytes"], r["alloc_count"])')"
+done
+"$MEMPROF" lines new.db --func "$twice" --columns own.peak >got
+contains 'lines: title' got "## $twice   (no line information)   host"
+equal 'lines: row' '585.94K     ?' "$(tail -n 1 got)"
+"$MEMPROF" lines new.db --func 'plugin.so+*' --csv >lines.csv
+equal 'lines: all of the module' 3 "$(wc -l <lines.csv)"
+"$MEMPROF" lines new.db --func '*' --csv >lines.csv
+lacks 'lines: a star is for functions' lines.csv plugin.so+
+# no_function NAME: what is said of one that is not there
+no_function() {
+    "$MEMPROF" lines new.db --func "$1" >got 2>got.err && fail "lines --func $1: it is not there"
+    lacks "lines --func $1: no pattern that was just tried" got.err "'*$1*'"
+    contains "lines --func $1: where names are" got.err "report --by function --inclusive --top 0' lists those"
+}
+no_function "${twice}0"
+contains 'lines: why' got.err 'a name with +0x is of one build of its module'
+no_function '*nosuch*'

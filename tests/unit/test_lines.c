@@ -224,11 +224,48 @@ static void test_nothing(void **state)
     lines_are(
         "absent", NULL, NULL, REPORT_TEXT,
         "no function 'absent' in this recording; try a pattern such as '*absent*', or 'memprof report --by function'");
+    /* no pattern with more stars than one that matched nothing */
+    lines_are(
+        "*absent*", NULL, NULL, REPORT_TEXT,
+        "no function '*absent*' in this recording; 'memprof report --by function --inclusive --top 0' lists those "
+        "that are here");
+    lines_are("libz.so.1+0x12", NULL, NULL, REPORT_TEXT,
+              "no function 'libz.so.1+0x12' in this recording: a name with +0x is of one build of its module; 'memprof "
+              "report --by function --inclusive --top 0' lists those that are here");
     assert_true(lines_columns("alloc.bytes,nonsense", &options, &err) < 0);
     assert_non_null(strstr(err.text, "'nonsense'"));
     assert_true(lines_columns("alloc.bytes,segment.all.peak", &options, &err) < 0);
     assert_non_null(strstr(err.text, "'segment.all.peak'"));
     assert_true(lines_columns(",", &options, &err) < 0);
+}
+
+/* Code without a symbol, of a module whose name looks like several words: two builds of it are two. */
+static void test_bare_code(void **state)
+{
+    (void)state;
+    static const char expected[] = "## my <lib>.so+0x12   (no line information)   host\n"
+                                   "\n"
+                                   "alloc  line  code\n"
+                                   "bytes\n"
+                                   "   70     ?\n"
+                                   "\n"
+                                   "## my <lib>.so+0x12   (no line information)   host\n"
+                                   "\n"
+                                   "alloc  line  code\n"
+                                   "bytes\n"
+                                   "   60     ?\n";
+    scratch_sql(db, "INSERT INTO module_key VALUES(1, '/w/my <lib>.so', 'aa'), (2, '/w/my <lib>.so', 'bb');"
+                    "INSERT INTO line VALUES(6, NULL, NULL, 0, 1, 18), (7, NULL, NULL, 0, 2, 18)");
+    account(6, 0, 1, 60, 0, 60);
+    account(7, 0, 1, 70, 0, 70);
+    lines_are("my <lib>.so+0x12", NULL, "alloc.bytes", REPORT_TEXT, expected);
+    lines_are("*.so+0x1?", NULL, "alloc.bytes", REPORT_TEXT, expected);
+    lines_are("my <lib>+0x12", NULL, "alloc.bytes", REPORT_TEXT, expected);
+    lines_are("*0x12", NULL, "alloc.bytes", REPORT_TEXT,
+              "no function '*0x12' in this recording; 'memprof report --by function --inclusive --top 0' lists those "
+              "that are here");
+    scratch_sql(db, "DELETE FROM account WHERE key_id IN (6, 7); DELETE FROM line WHERE line_id IN (6, 7);"
+                    "DELETE FROM module_key");
 }
 
 static void test_csv(void **state)
@@ -249,13 +286,9 @@ static void test_csv(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_function_names),
-        cmocka_unit_test(test_file_names),
-        cmocka_unit_test(test_template),
-        cmocka_unit_test(test_instances),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_function_names), cmocka_unit_test(test_file_names), cmocka_unit_test(test_template),
+        cmocka_unit_test(test_instances),      cmocka_unit_test(test_columns),    cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_bare_code),      cmocka_unit_test(test_csv),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

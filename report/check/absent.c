@@ -4,6 +4,7 @@
 #include "../../common/match.h"
 #include "../../common/near.h"
 #include "../../common/text.h"
+#include "../query/bare_code.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,6 +89,8 @@ void check_absent_note(const struct check_place *place, const struct rows *rows,
     }
     if (near.count)
         buf_putc(&text, '?');
+    else if (place->function && bare_code_is_name(place->function))
+        buf_puts(&text, "; " BARE_CODE_OF_ONE_BUILD);
     snprintf(note, size, "%.*s", (int)size - 1, buf_text(&text));
     buf_free(&text);
 }

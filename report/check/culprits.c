@@ -184,6 +184,15 @@ static int place_row(struct check_measure *m, const struct row *row, enum row_ke
     return rc;
 }
 
+/* NULL: nothing is known of it. */
+static char *name_of(const struct row *row)
+{
+    struct buf name = BUF(1 << 20);
+    if (row->function || row->module)
+        row_function_text(row, &name);
+    return name.length ? buf_take(&name) : (buf_free(&name), NULL);
+}
+
 static int find_rows(struct check_measure *m, struct check_result *r, struct error *err)
 {
     struct check_place place;
@@ -207,7 +216,7 @@ static int find_rows(struct check_measure *m, struct check_result *r, struct err
                                           : by == ROW_FUNCTION ? CULPRIT_FUNCTION
                                                                : CULPRIT_FILE,
                                     .device = xstrdup_if(row->device),
-                                    .function = xstrdup_if(row->function),
+                                    .function = name_of(row),
                                     .file = xstrdup_if(row->file),
                                     .line = row->line};
         if (r->id == CHECK_max_line) /* what its callees allocated is in no line of its own */

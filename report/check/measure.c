@@ -6,6 +6,7 @@
 #include "../../common/sum.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
+#include "../query/bare_code.h"
 #include "../query/device.h"
 #include "../query/diff.h"
 #include "../query/merged.h"
@@ -185,7 +186,8 @@ int check_is_of_function(const char *pattern, const struct row *row)
 {
     struct buf bare = BUF(1 << 20);
     if (!row->function)
-        return 0;
+        return row->module && (bare_code_matches(pattern, row->module, row->offset) ||
+                               bare_code_is_label(pattern, row->module, row->offset));
     int is_match = match_function(pattern, row->function, row->plain_name ? row->plain_name : "");
     if (!is_match) { /* a compiler's clone of it */
         diff_bare_name(row->function, &bare);

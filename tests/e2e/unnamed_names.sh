@@ -1,5 +1,6 @@
-# Code without a symbol by the name that tables show: 'lines --func' takes it, 'check' names what grew by it. Its
-# addresses are objdump's, of the plugin before it is stripped; its bytes are those that the program asks for.
+# Code without a symbol by the name that tables show: 'lines --func' and 'check --max-line' take it, 'check' names what
+# grew by it. Its addresses are objdump's, of the plugin before it is stripped; its bytes are those that the program
+# asks for.
 need strip objdump python3
 cat >plugin.c <<'EOT'
 #include <stdlib.h>
@@ -84,3 +85,21 @@ no_function() {
 no_function "${twice}0"
 contains 'lines: why' got.err 'a name with +0x is of one build of its module'
 no_function '*nosuch*'
+
+# its own peak
+check 0 new.db --max-line "$twice=600000" --max-line-total "$twice=600000"
+check 1 new.db --max-line "$twice=599999"
+contains 'max-line: the code' got "  585.94 KiB  $twice"
+contains 'max-line: its stack' got "[$twice]"
+check 1 new.db --max-line-total 'plugin.so+0x*=599999'
+contains 'max-line-total: the code' got "  585.94 KiB  $twice"
+lacks 'max-line-total: what is below' got "$make"
+check 1 new.db --max-line "plugin${make#plugin.so}=299999"
+contains 'max-line: by the name on the page' got "  292.97 KiB  $make"
+
+# another build has it elsewhere
+sed 's/^static/__attribute__((aligned(1024))) static/' plugin.c >moved.c
+"$CC" -shared -fPIC -O1 -s -o plugin.so moved.c
+record_as moved 300000
+check 1 moved.db --max-line "$twice=1G"
+contains 'another build' got 'no code of that name is in the recording; a name with +0x is of one build of its module'

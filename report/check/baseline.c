@@ -6,6 +6,7 @@
 #include "../../common/map.h"
 #include "../../common/text.h"
 #include "../../common/units.h"
+#include "../query/bare_code.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +99,19 @@ static int by_subject(const void *a, const void *b)
     return strcmp(((const struct check_rule *)a)->subject, ((const struct check_rule *)b)->subject);
 }
 
-static int add_places(struct check_measure *m, struct check_rules *rules, struct error *err)
+/* Code without a symbol is named by its address, which says nothing of another build: no rule is written of it. bare:
+ * the name of the first such, the caller's to free. */
+static void note_bare(const struct row *row, char **bare)
+{
+    struct buf name = BUF(1 << 16);
+    if (row->function || !row->module || *bare)
+        return;
+    bare_code_name(row->module, row->offset, &name);
+    *bare = xstrdup(buf_text(&name));
+    buf_free(&name);
+}
+
+static int add_places(struct check_measure *m, struct check_rules *rules, char **bare, struct error *err)
 {
     const struct check_place any = {.function = (char[]){"*"}};
     const struct rows *rows = check_rows_of_place(m, CHECK_max_line, &any, err);
@@ -110,8 +123,10 @@ static int add_places(struct check_measure *m, struct check_rules *rules, struct
         struct check_value value;
         int known;
         int64_t most = stat_value(&rows->row[i].stats, STAT_own_peak_bytes, &known);
-        if (!known || most <= 0 || most < peak_of(m, rows->row[i].device) / SHARE ||
-            !check_place_name(rows->row[i].function, rows->row[i].file, &place))
+        if (!known || most <= 0 || most < peak_of(m, rows->row[i].device) / SHARE)
+            continue;
+        note_bare(&rows->row[i], bare);
+        if (!check_place_name(rows->row[i].function, rows->row[i].file, &place))
             continue;
         uint32_t *slot = text_map_slot(&seen, place.data, place.length);
         if (*slot)
@@ -129,13 +144,22 @@ static int add_places(struct check_measure *m, struct check_rules *rules, struct
     return rc;
 }
 
-int check_rules_of(sqlite3 *db, const struct check_options *options, struct check_rules *rules, struct error *err)
+static int load_rules(sqlite3 *db, const struct check_options *options, struct check_rules *rules, char **bare,
+                      struct error *err)
 {
     struct check_measure m = {.db = db, .options = options};
     int rc = add_devices(&m, rules, err);
     if (rc == 0)
-        rc = add_places(&m, rules, err);
+        rc = add_places(&m, rules, bare, err);
     check_measure_close(&m);
+    return rc;
+}
+
+int check_rules_of(sqlite3 *db, const struct check_options *options, struct check_rules *rules, struct error *err)
+{
+    char *bare = NULL;
+    int rc = load_rules(db, options, rules, &bare, err);
+    free(bare);
     return rc;
 }
 
@@ -219,16 +243,28 @@ static void add_more(struct check_rules *rules, struct check_rules *more)
     qsort(rules->rule, (size_t)rules->count, sizeof *rules->rule, by_rule);
 }
 
+static void write_bare(const char *bare, FILE *file)
+{
+    struct buf name = BUF(1 << 18);
+    text_clean(&name, bare);
+    fprintf(file,
+            "\n# Code without a symbol, such as %.300s, held 1 %% of the peak or more and has no max-line:\n"
+            "# " BARE_CODE_OF_ONE_BUILD ". Symbols (a -dbgsym package, DEBUGINFOD_URLS) give it one.\n",
+            name.failed ? "?" : buf_text(&name));
+    buf_free(&name);
+}
+
 int check_write_rules(sqlite3 *const dbs[], int count, const struct check_options *options, FILE *file,
                       struct error *err)
 {
     struct check_rules rules = {0};
-    int rc = check_rules_of(dbs[0], options, &rules, err), was_place = 0;
+    char *bare = NULL;
+    int rc = load_rules(dbs[0], options, &rules, &bare, err), was_place = 0;
     for (int i = 1; rc == 0 && i < count; i++) {
         struct check_rules more = {0};
         if (i == 1 && rules.count)
             qsort(rules.rule, (size_t)rules.count, sizeof *rules.rule, by_rule);
-        rc = check_rules_of(dbs[i], options, &more, err);
+        rc = load_rules(dbs[i], options, &more, &bare, err);
         add_more(&rules, &more);
     }
     if (rc == 0) {
@@ -245,6 +281,9 @@ int check_write_rules(sqlite3 *const dbs[], int count, const struct check_option
         was_place = is_place(&rules.rule[i]);
         write_rule(&rules.rule[i], file);
     }
+    if (rc == 0 && bare)
+        write_bare(bare, file);
     check_rules_free(&rules);
+    free(bare);
     return rc;
 }

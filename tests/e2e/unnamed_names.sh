@@ -1,6 +1,6 @@
 # Code without a symbol by the name that tables show: 'lines --func' and 'check --max-line' take it, 'check' names what
-# grew by it. Its addresses are objdump's, of the plugin before it is stripped; its bytes are those that the program
-# asks for.
+# grew by it, and a baseline has no rule that holds for one build alone. Its addresses are objdump's, of the plugin
+# before it is stripped; its bytes are those that the program asks for.
 need strip objdump python3
 cat >plugin.c <<'EOT'
 #include <stdlib.h>
@@ -96,6 +96,16 @@ contains 'max-line-total: the code' got "  585.94 KiB  $twice"
 lacks 'max-line-total: what is below' got "$make"
 check 1 new.db --max-line "plugin${make#plugin.so}=299999"
 contains 'max-line: by the name on the page' got "  292.97 KiB  $make"
+
+# a baseline says why it has no rule of it
+check 0 new.db --write-baseline base.txt
+lacks 'baseline: no rule' base.txt 'max-line plugin'
+contains 'baseline: why' base.txt \
+    "# Code without a symbol, such as $twice, held 1 % of the peak or more and has no max-line:"
+check 0 new.db --rules base.txt
+"$MEMPROF" run -q -o own.db -- "$SAMPLES/net" >/dev/null
+check 0 own.db --write-baseline base.txt
+lacks 'baseline: of a program with symbols' base.txt 'without a symbol'
 
 # another build has it elsewhere
 sed 's/^static/__attribute__((aligned(1024))) static/' plugin.c >moved.c

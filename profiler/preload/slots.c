@@ -1,6 +1,7 @@
 #include "slots.h"
 
 #include "elf_find.h"
+#include "elf_slots.h"
 #include "real.h"
 #include "sys.h"
 #include "unwind/modules.h"
@@ -52,8 +53,7 @@ static int write_slot(uint64_t *at, uint64_t from, uint64_t to)
 struct object {
     struct link_map map; /* as much of one as elf_find.h needs */
     const struct dl_phdr_info *info;
-    const ElfW(Rela) * tables[2];
-    size_t counts[2];
+    struct elf_slots called;
     uint64_t relro_start, relro_end;
     struct elf_object elf;
 };
@@ -132,8 +132,7 @@ static int keep(uint64_t *at, uint64_t original, uint64_t hook)
 /* 1: the object's relocation is not over yet. */
 static int patch_one(const struct object *o, const ElfW(Rela) * r)
 {
-    unsigned type = ELF64_R_TYPE(r->r_info);
-    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+    if (!elf_slots_is_one(r))
         return 0;
     const char *name = o->elf.strings + o->elf.symbols[ELF64_R_SYM(r->r_info)].st_name;
     uint64_t hook = hook_of(name), *at = (uint64_t *)(o->map.l_addr + r->r_offset);
@@ -146,22 +145,6 @@ static int patch_one(const struct object *o, const ElfW(Rela) * r)
     if (value != hook && is_ours_to_take(o, name, value) && keep(at, value, hook))
         write_slot(at, value, hook);
     return 0;
-}
-
-static void read_tables(struct object *o)
-{
-    const ElfW(Dyn) * d;
-    for (d = o->map.l_ld; d->d_tag != DT_NULL; d++) {
-        const void *p = (const void *)(d->d_un.d_ptr < o->map.l_addr ? d->d_un.d_ptr + o->map.l_addr : d->d_un.d_ptr);
-        if (d->d_tag == DT_JMPREL)
-            o->tables[0] = p;
-        else if (d->d_tag == DT_PLTRELSZ)
-            o->counts[0] = d->d_un.d_val / sizeof(ElfW(Rela));
-        else if (d->d_tag == DT_RELA)
-            o->tables[1] = p;
-        else if (d->d_tag == DT_RELASZ)
-            o->counts[1] = d->d_un.d_val / sizeof(ElfW(Rela));
-    }
 }
 
 /* 0: it has none that is ours. */
@@ -181,7 +164,7 @@ static int read_object(const struct dl_phdr_info *info, struct object *o)
     if (!o->map.l_ld || o->map.l_ld == _DYNAMIC || info->dlpi_addr == _r_debug.r_ldbase ||
         !elf_object_read(&o->map, &o->elf))
         return 0;
-    read_tables(o);
+    elf_slots_read(&o->map, &o->called);
     return 1;
 }
 
@@ -201,9 +184,9 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *arg)
     if (!last_object)
         remember_last_object(); /* under the lock */
     if (read_object(info, &o))
-        for (unsigned i = 0; i < 2; i++)
-            for (size_t k = 0; o.tables[i] && k < o.counts[i]; k++)
-                *is_pending |= patch_one(&o, &o.tables[i][k]);
+        for (unsigned i = 0; i < ELF_SLOTS_TABLES; i++)
+            for (size_t k = 0; k < o.called.counts[i]; k++)
+                *is_pending |= patch_one(&o, &o.called.tables[i][k]);
     return 0;
 }
 

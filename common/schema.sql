@@ -651,6 +651,12 @@ CREATE TABLE address_limit( -- RLIMIT_AS of a process at its first failure on th
   PRIMARY KEY(process_id, time_ns)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE unhooked_module( -- modules whose calls of free or realloc go past the hooks: opened with RTLD_DEEPBIND
+  process_id INTEGER NOT NULL REFERENCES process,
+  path       TEXT NOT NULL,
+  PRIMARY KEY(process_id, path)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE unmatched_free( -- the first 64 frees of addresses that were no live block
   free_id         INTEGER PRIMARY KEY, -- 1, 2, ...
   event_number    INTEGER NOT NULL,    -- that of the event that came next: it has none itself

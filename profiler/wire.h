@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31455249574d504dull /* "MPMWIRE1" */
-#define WIRE_VERSION 19
+#define WIRE_VERSION 20
 
 /* The launcher sets these in the program's environment; the library reads nothing else of it. */
 #define WIRE_ENV_SESSION "MEMPROF_SESSION" /* path to open, "/proc/PID/fd/N" of the collector's memfd */

@@ -174,6 +174,25 @@ static void policy_said(struct drain *d, struct ring *r, uint64_t word1, uint64_
         !d->sink.policy || !d->sink.policy(d->sink.arg, r->process->process_id, (const char *)text, bytes);
 }
 
+/* Each is told of as often as it is closed. */
+static void module_unhooked(struct drain *d, const struct ring *r, uint64_t word1, uint64_t words)
+{
+    uint64_t text[WIRE_PATH_MAX / 8];
+    const uint64_t bytes = WIRE_VAR_LOW(word1);
+    if (!bytes || bytes > WIRE_PATH_MAX || bytes > (words - 2) * 8) {
+        d->bad_records++;
+        return;
+    }
+    for (uint64_t i = 0; i < (bytes + 7) / 8; i++)
+        text[i] = record_word(r, 2 + i);
+    sqlite3_stmt *q = store_statement(d->store, "INSERT OR IGNORE INTO unhooked_module(process_id, path) VALUES(?, ?)");
+    if (!q)
+        return;
+    sqlite3_bind_int64(q, 1, r->process->process_id);
+    sqlite3_bind_text(q, 2, (const char *)text, (int)strnlen((const char *)text, bytes), SQLITE_TRANSIENT);
+    store_step(d->store, q);
+}
+
 void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t words)
 {
     struct process *p = r->process;
@@ -252,6 +271,9 @@ void records_handle(struct drain *d, struct ring *r, uint64_t word1, uint64_t wo
         break;
     case WIRE_POLICY:
         policy_said(d, r, word1, words);
+        break;
+    case WIRE_UNHOOKED:
+        module_unhooked(d, r, word1, words);
         break;
     case WIRE_TEARDOWN:
         sample(d, r, EVENT_TEARDOWN, 0, 0, 0, 0);

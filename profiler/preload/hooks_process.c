@@ -7,6 +7,7 @@
 #include "real.h"
 #include "record.h"
 #include "record_heap.h"
+#include "unhooked.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -547,11 +548,24 @@ EXPORT int prctl(int option, ...)
     return result;
 }
 
+/* What it is about to close cannot be looked at any more. */
+static void note_closing(struct unwind_state s, const void *handle)
+{
+    struct thread *t = &self;
+    int saved = errno;
+    if (gate.on && sys_getpid() == process.pid && thread_enter(t, s)) {
+        unhooked_look_at(t, handle);
+        thread_leave(t);
+    }
+    errno = saved;
+}
+
 EXPORT int dlclose(void *handle)
 {
     struct unwind_state s;
     UNWIND_HERE(s);
     NEED(dlclose);
+    note_closing(s, handle);
     int held = python_before_dlclose();
     int result = real.dlclose(handle);
     struct thread *t = &self;

@@ -1,4 +1,6 @@
-/* The unwinder tells of modules that come and go: the records of that. */
+/* The unwinder tells of modules that come and go: the records of that, and of those that call past this library. */
+#include "record_module.h"
+
 #include "record_ring.h"
 
 static void add_padded(struct thread *t, uint64_t *at, const void *data, size_t bytes)
@@ -12,13 +14,19 @@ static void add_padded(struct thread *t, uint64_t *at, const void *data, size_t 
     }
 }
 
+static size_t path_length(const char *path)
+{
+    size_t bytes = 0;
+    while (bytes < WIRE_PATH_MAX && path[bytes])
+        bytes++;
+    return bytes;
+}
+
 int record_module_load(uint32_t number, uint64_t start, uint64_t end, uint64_t bias, const uint8_t *build_id,
                        size_t build_id_bytes, const char *path)
 {
     struct thread *t = &self;
-    size_t path_bytes = 0;
-    while (path_bytes < WIRE_PATH_MAX && path[path_bytes])
-        path_bytes++;
+    const size_t path_bytes = path_length(path);
     if (build_id_bytes > 64)
         build_id_bytes = 0;
     unsigned words = (unsigned)(6 + (build_id_bytes + 7) / 8 + (path_bytes + 7) / 8);
@@ -45,4 +53,18 @@ void record_module_unload(uint32_t number)
         return;
     uint64_t words[] = {WIRE_WORD1(WIRE_MODULE_UNLOAD, 0, number)};
     record_words(t, words, 2);
+}
+
+void record_module_unhooked(struct thread *t, const char *path)
+{
+    const size_t bytes = path_length(path);
+    const unsigned words = (unsigned)(2 + (bytes + 7) / 8);
+    if (!t->ring || !record_room(t, words))
+        return;
+    uint64_t stamp = record_begin(t);
+    uint64_t at = record_reserve(t, words);
+    record_word(t, at++, stamp);
+    record_word(t, at++, (uint64_t)WIRE_UNHOOKED << 56 | (uint64_t)words << 32 | bytes);
+    add_padded(t, &at, path, bytes);
+    record_end(t);
 }

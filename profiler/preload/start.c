@@ -9,6 +9,7 @@
 #include "real.h"
 #include "record.h"
 #include "record_heap.h"
+#include "unhooked.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ static void process_exit(int status, void *unused)
         return;
     if (!thread_enter(t, s))
         return;
+    unhooked_look(t);
     record_heap_end(t);
     image_ends();
     uint64_t words[] = {WIRE_WORD1(WIRE_EXIT, 0, (uint32_t)status)};

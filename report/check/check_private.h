@@ -40,6 +40,7 @@ struct check_value {
     char note[256];
 };
 
+int check_is_of_leaks(enum check_id id);
 void check_measure_close(struct check_measure *m);
 int check_measure_devices(struct check_measure *m, struct error *err);
 /* Of a device; culprits are added where the result is given and the limit is exceeded. */

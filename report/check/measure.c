@@ -123,7 +123,7 @@ static void take_leak(void *arg, const struct leaks_row *row)
                                .stack_id = row->stack_id};
 }
 
-static int is_of_leaks(enum check_id id)
+int check_is_of_leaks(enum check_id id)
 {
     return id == CHECK_max_leak || id == CHECK_max_leak_blocks || id == CHECK_max_live_at_end;
 }
@@ -150,7 +150,7 @@ int check_value_of_device(struct check_measure *m, enum check_id id, const char 
 {
     char text[UNITS_TEXT];
     int rc = check_measure_devices(m, err);
-    if (rc == 0 && is_of_leaks(id) && !m->has_leaks) {
+    if (rc == 0 && check_is_of_leaks(id) && !m->has_leaks) {
         m->has_leaks = 1;
         rc = load_leaks(m, err);
     }

@@ -9,6 +9,7 @@
 #include "../print/listing.h"
 #include "../query/short_name.h"
 #include "../query/threads.h"
+#include "../query/unhooked.h"
 #include "../text/stack.h"
 
 #include <math.h>
@@ -335,6 +336,36 @@ static void print_missing(sqlite3 *db, const struct check_options *o, const stru
     buf_free(&line);
 }
 
+/* What the first rule of leaks that was broken may count too much. */
+static void say_unhooked(const struct check_results *results, struct buf *text)
+{
+    for (int i = 0; i < results->count && !text->length; i++) {
+        const struct check_result *r = &results->result[i];
+        if (r->verdict == CHECK_BROKEN && check_is_of_leaks(r->id))
+            unhooked_say(results->db[r->run], text);
+    }
+}
+
+static void print_unhooked(const struct check_results *results, const struct report_out *out)
+{
+    struct buf line = BUF(1 << 16);
+    say_unhooked(results, &line);
+    if (line.length) {
+        buf_putc(&line, '.');
+        fputc('\n', out->file);
+        table_prose(out, TABLE_PLAIN, line.data);
+    }
+    buf_free(&line);
+}
+
+static void record_unhooked(const struct check_results *results, struct record *document)
+{
+    struct buf text = BUF(1 << 16);
+    say_unhooked(results, &text);
+    record_member_text(document, "not_seen", text.length ? text.data : NULL);
+    buf_free(&text);
+}
+
 static int print_text(sqlite3 *db, const struct check_walks *walks, const struct check_options *o,
                       const struct check_results *results, struct record *document, struct error *err)
 {
@@ -356,6 +387,8 @@ static int print_text(sqlite3 *db, const struct check_walks *walks, const struct
         rc = check_print_culprits(walks->walk[r->run], o, r, CHECK_NAMES_SHORT, base, out, "  ", err);
         buf_free(&title);
     }
+    if (rc == 0)
+        print_unhooked(results, out);
     fputc('\n', out->file);
     if (rc == 0 && o->failed) {
         struct buf line = BUF(256);
@@ -387,6 +420,7 @@ int check_print(sqlite3 *db, const struct check_options *options, const struct c
         record_member_int(&document, "broken", results->counts[CHECK_BROKEN]);
         record_member_int(&document, "unknown", results->counts[CHECK_UNKNOWN]);
         record_member_int(&document, "processes_not_recorded", db_int(db, PROCESSES_NOT_RECORDED, 0));
+        record_unhooked(results, &document);
         record_member_text(&document, "failed", options->failed);
         record_member_text(&document, "killed", options->is_killed ? options->failed : NULL);
         rc = list_results(&walks, options, results, &document, err);

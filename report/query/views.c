@@ -15,7 +15,7 @@ static const char *const later[] = {
     "resident_fork",  "resident_again",    "packed",          "block_touch",    "site_touch",    "upload_again",
     "recording",      "recording_process", "recording_total", "common_peak",    "block_name",    "chunk_sum",
     "chunk_free",     "free_site",         "site_sample",     "account_spread", "left_out",      "site_start",
-    "total_start",    "account_start"};
+    "total_start",    "account_start",     "unhooked_module"};
 
 static int is_later(const struct schema_item *item)
 {

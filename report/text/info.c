@@ -12,6 +12,7 @@
 #include "../query/program_name.h"
 #include "../query/rotated_part.h"
 #include "../query/threads.h"
+#include "../query/unhooked.h"
 #include "layers.h"
 
 #include <stdlib.h>
@@ -188,6 +189,15 @@ static void little_fact(void *context, enum note_kind kind, const char *note)
         fact(context, "nearly whole", note);
 }
 
+static void unhooked_fact(struct info *f, struct listing *l)
+{
+    struct buf text = BUF(1 << 16);
+    unhooked_explain(f->db, "", &text);
+    if (text.length)
+        fact(l, "not seen", buf_text(&text));
+    buf_free(&text);
+}
+
 static void events_fact(struct info *f, struct listing *l)
 {
     int64_t events = db_meta_int(f->db, "event_count", 0);
@@ -336,6 +346,7 @@ static void print_facts(struct info *f)
     fact(l, "state", state);
     free(state);
     notes_each(f->db, little_fact, l);
+    unhooked_fact(f, l);
     fact_meta(f, l, "clock", "clock");
     file_size(f, l);
     events_fact(f, l);

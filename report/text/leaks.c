@@ -8,6 +8,7 @@
 #include "../query/estimate.h"
 #include "../query/named_caller.h"
 #include "../query/program_name.h"
+#include "../query/unhooked.h"
 #include "leaks_killed.h"
 #include "leaks_read.h"
 #include "stack.h"
@@ -374,6 +375,16 @@ static void print_others(struct leaks *l, struct buf *line)
     print_others_of(l, 1, line);
 }
 
+static void print_unhooked(struct leaks *l, struct buf *line)
+{
+    buf_reset(line);
+    unhooked_say(l->db, line);
+    if (!line->length)
+        return;
+    buf_putc(line, '.');
+    table_prose(l->out, TABLE_PLAIN, line->data);
+}
+
 static void print_sums(struct leaks *l, int shown)
 {
     struct buf line = BUF(4096);
@@ -426,9 +437,19 @@ static void print_sums(struct leaks *l, int shown)
     print_hidden(l, &line);
     print_others(l, &line);
     if (l->count)
+        print_unhooked(l, &line);
+    if (l->count)
         table_prose(l->out, TABLE_DIM,
                     "Memory that the program could still reach is included: memprof does not scan for pointers.");
     buf_free(&line);
+}
+
+static void record_unhooked(struct leaks *l, struct record *document)
+{
+    struct buf text = BUF(1 << 16);
+    unhooked_say(l->db, &text);
+    record_member_text(document, "not_seen", text.length ? text.data : NULL);
+    buf_free(&text);
 }
 
 static int record_leaks(struct leaks *l, struct record *document, int shown, struct error *err)
@@ -460,6 +481,7 @@ static int record_leaks(struct leaks *l, struct record *document, int shown, str
     record_member_int(document, "arena_count", l->hidden[NOISE_ARENA].blocks);
     record_member_int(document, "other_programs_bytes", l->other_bytes);
     record_member_int(document, "other_programs_count", l->other_blocks);
+    record_unhooked(l, document);
     record_member_int(document, "suppressed_stacks", l->suppressed_stacks);
     record_member_int(document, "suppressed_bytes", l->suppressed_bytes);
     record_member_int(document, "suppressed_count", l->suppressed_blocks);

@@ -519,6 +519,35 @@ static void test_heap_ranges(void **state)
     setup_end(s);
 }
 
+static void put_unhooked(struct writer *w, const char *path, uint64_t bytes)
+{
+    uint64_t words[4] = {0, (uint64_t)WIRE_UNHOOKED << 56 | 4ull << 32 | bytes};
+    memcpy(words + 2, path, strlen(path));
+    writer_put(w, words, 4);
+}
+
+/* One row a path, however often it is told of. A length beyond the record is no record. */
+static void test_unhooked(void **state)
+{
+    (void)state;
+    struct setup *s = setup_begin(0);
+    struct writer a;
+    uint32_t slot = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    writer_open(&a, s->session.control, slot, getpid(), getpid());
+    put_unhooked(&a, "/lib/phar.so", 12);
+    put_unhooked(&a, "/lib/phar.so", 12);
+    put_unhooked(&a, "/lib/pdo.so", 11);
+    put_unhooked(&a, "/lib/long.so", 17);
+    put_unhooked(&a, "/lib/none.so", 0);
+    setup_rounds(s, 3);
+    sqlite3 *db = store_db(s->store);
+    assert_int_equal(db_int(db, "SELECT count(*) FROM unhooked_module WHERE process_id = 1", -1), 2);
+    assert_int_equal(
+        db_int(db, "SELECT count(*) FROM unhooked_module WHERE path IN ('/lib/phar.so', '/lib/pdo.so')", -1), 2);
+    assert_int_equal(s->drain->bad_records, 2);
+    setup_end(s);
+}
+
 /* Blocks that come while glibc is asked are between the two, whoever's they are. */
 static void test_heap_is_asked(void **state)
 {
@@ -613,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_thread_churn),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_heap_ranges),
+        cmocka_unit_test(test_unhooked),
         cmocka_unit_test(test_heap_is_asked),
         cmocka_unit_test(test_shared_while_watched),
         cmocka_unit_test(test_free_at),

@@ -122,6 +122,15 @@ static const struct runtime *runtime_heap(sqlite3 *db, void (*add)(void *context
     return runtime;
 }
 
+/* What a package offers of an interpreter is its own lines, which are hardly what is asked for. */
+static void say_lines(const struct runtime *runtime, const char *how, struct buf *text)
+{
+    if (runtime)
+        buf_printf(text, ". %s. To see %s's own lines, %s, and record again", runtime->lines, runtime->name, how);
+    else
+        buf_printf(text, ": %s, and record again", how);
+}
+
 /* Whether code without lines held most of the peak, of whatever modules. */
 static int is_mostly_lineless(sqlite3 *db)
 {
@@ -153,6 +162,7 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
     struct error err;
     struct buf name = BUF(1 << 16), text = BUF(1 << 17);
     const char *advice = NULL;
+    const struct runtime *runtime = NULL;
     double missing = 0,
            all =
                (double)db_int(db, "SELECT CAST(total(peak_active_bytes) AS INTEGER) FROM total WHERE kind = 'all'", 0);
@@ -167,13 +177,15 @@ static void missing_symbols(sqlite3 *db, void (*add)(void *context, const char *
             if (advice || !how)
                 continue;
             advice = how;
+            runtime = runtime_of_module(db_text(s, 0));
             buf_puts(&name, text_basename(db_text(s, 0)));
             has_names = sqlite3_column_int(s, 3);
         }
     sqlite3_finalize(s);
     if (advice && is_most(missing, all)) {
-        buf_printf(&text, "%d %% of the peak is in code without %s, most of it in %s: %s, and record again",
-                   percent(missing, all), has_names ? "line information" : "symbols", name.data, advice);
+        buf_printf(&text, "%d %% of the peak is in code without %s, most of it in %s", percent(missing, all),
+                   has_names ? "line information" : "symbols", name.data);
+        say_lines(runtime, advice, &text);
         add(context, text.data);
     }
     buf_free(&name);

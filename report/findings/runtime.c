@@ -9,17 +9,26 @@
 #define NODE_ADVICE                                                                                                    \
     "JavaScript's objects are inside these maps: 'node --heap-prof' samples who allocates them, and "                  \
     "--max-old-space-size bounds most of them"
+#define NODE_LINES "memprof knows no lines of JavaScript; 'node --heap-prof' samples them"
 #define PHP_ADVICE                                                                                                     \
     "PHP's values are inside these maps: with USE_ZEND_ALLOC=0 in its environment each is a block of malloc, and "     \
-    "memory_limit bounds them"
+    "memory_limit bounds them. " PHP_LINES
+#define PHP_LINES                                                                                                      \
+    "memprof knows no lines of PHP scripts, only those of PHP's own code; memory_get_usage() between two of a "        \
+    "script's lines tells what they took"
+#define RUBY_ADVICE                                                                                                    \
+    "Ruby's objects are inside these maps, and longer contents in blocks of malloc beside them. " RUBY_LINES
+#define RUBY_LINES                                                                                                     \
+    "memprof knows no lines of Ruby scripts, only those of Ruby's own code; with require 'objspace', "                 \
+    "ObjectSpace.trace_object_allocations_start at the start and ObjectSpace.dump_all at the end give each object's"
 
 static const struct runtime runtimes[] = {
-#define RUNTIME(file, name, advice) {file, name, advice},
+#define RUNTIME(file, name, advice, lines) {file, name, advice, lines},
 #include "runtimes.def"
 #undef RUNTIME
 };
 
-static const struct runtime *of_module(const char *path)
+const struct runtime *runtime_of_module(const char *path)
 {
     for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
         if (fnmatch(runtimes[i].file, text_basename(path), 0) == 0)
@@ -38,7 +47,7 @@ const struct runtime *runtime_of_site(sqlite3 *db, int64_t site_id)
         return NULL;
     sqlite3_bind_int64(s, 1, site_id);
     if (sqlite3_step(s) == SQLITE_ROW)
-        found = of_module(db_text(s, 0));
+        found = runtime_of_module(db_text(s, 0));
     sqlite3_finalize(s);
     return found;
 }
@@ -55,7 +64,7 @@ const struct runtime *runtime_of_peak(sqlite3 *db, int64_t *bytes)
             &s, NULL))
         return NULL;
     if (sqlite3_step(s) == SQLITE_ROW) {
-        found = of_module(db_text(s, 0));
+        found = runtime_of_module(db_text(s, 0));
         *bytes = sqlite3_column_int64(s, 1);
     }
     sqlite3_finalize(s);

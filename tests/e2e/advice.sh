@@ -41,7 +41,8 @@ for name in php8.2 phpx; do
 done
 # 32 of 33 MiB and what the C library has beside them
 contains "a runtime's maps" php8.2.txt "! 96 % of the peak was mapped by PHP for itself. PHP's values are inside these\
- maps: with USE_ZEND_ALLOC=0 in its environment each is a block of malloc"
+ maps: with USE_ZEND_ALLOC=0 in its environment each is a block of malloc, and memory_limit bounds them. memprof knows\
+ no lines of PHP scripts"
 contains "its line" php8.2.html "This was mapped by PHP for itself.</p><p class=\"next\">PHP&#39;s values are inside"
 lacks "no advice on that line" php8.2.html "Making this one line hold less"
 lacks "nor on its symbols" php8.2.txt "is in code without"
@@ -51,6 +52,27 @@ contains "another program's line" phpx.html "Making this one line hold less"
 sqlite3 php8.2.db "UPDATE account SET at_peak_bytes = 9223372036854775807 WHERE scope = 'module'"
 "$MEMPROF" report php8.2.db >damaged.txt
 contains "a damaged file's share" damaged.txt "! 100 % of the peak was mapped by PHP for itself"
+
+# An interpreter's lines are its own C code's, and not what is asked for: what tells those of its scripts comes first.
+cat >objects.c <<'EOF'
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+    return memset(malloc(32 << 20), 1, 32 << 20) == NULL;
+}
+EOF
+"$CC" -O1 -fno-builtin -o ruby3.1 objects.c
+cp ruby3.1 php8.2
+for name in ruby3.1 php8.2; do
+    record_ok ./$name
+    "$MEMPROF" report out.db >$name.txt
+done
+contains "Ruby's lines" ruby3.1.txt "% of the peak is in code without line information, most of it in ruby3.1. memprof\
+ knows no lines of Ruby scripts, only those of Ruby's own code; with require 'objspace',\
+ ObjectSpace.trace_object_allocations_start at the start and ObjectSpace.dump_all at the end give each object's. To see\
+ Ruby's own lines, compile it with -g"
+contains "PHP's lines" php8.2.txt "most of it in php8.2. memprof knows no lines of PHP scripts"
 
 # samples/net: pool_alloc is called by forward and others, and they by main: one frame is not enough for anything
 RUN_OPTIONS='--depth 1'

@@ -45,10 +45,17 @@ static int may_look(void)
     return real.fork && !real_is_late();
 }
 
+/* A program may close what it has closed: glibc then finds so in what is left of the map, and answers with an error. */
+static int is_loaded(const struct link_map *map)
+{
+    struct dl_find_object found;
+    return map && _dl_find_object(map->l_ld, &found) == 0 && found.dlfo_link_map == map;
+}
+
 void unhooked_look_at(struct thread *t, const void *handle)
 {
     const struct link_map *map = handle; /* as glibc has it */
-    if (map && may_look() && is_past_us(map) && map->l_name)
+    if (is_loaded(map) && may_look() && is_past_us(map) && map->l_name)
         record_module_unhooked(t, map->l_name);
 }
 

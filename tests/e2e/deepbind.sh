@@ -80,6 +80,20 @@ for library in lazy now; do
     silent "$library, --deepbind"
     RUN_OPTIONS=
 done
+# a library that is closed twice: glibc answers with an error
+cat >twice.c <<'END'
+#include <dlfcn.h>
+#include <stddef.h>
+int main(int argc, char **argv)
+{
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_DEEPBIND) : NULL;
+    return !library || dlclose(library) != 0 || dlclose(library) == 0;
+}
+END
+"$CC" -g -O1 -o twice twice.c -ldl
+./twice ./now.so || fail "without memprof"
+record_ok ./twice ./now.so
+
 # what is bound at its first call, and was not called, has freed nothing
 record_ok ./main ./lazy.so deep leave stay
 silent "not called"

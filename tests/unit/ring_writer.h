@@ -58,7 +58,8 @@ static inline uint32_t writer_claim_slot(struct wire_control *c, int pid, int pa
     return UINT32_MAX;
 }
 
-static inline int writer_open(struct writer *w, struct wire_control *c, uint32_t slot, int pid, int tid)
+/* Takes a free ring, which is not yet the thread's own; -1: there is none. */
+static inline int writer_take(struct writer *w, struct wire_control *c)
 {
     struct wire_ring *rings = (struct wire_ring *)((char *)c + WIRE_HEADERS_OFFSET);
     uint64_t old = __atomic_load_n(&c->free_rings, __ATOMIC_ACQUIRE);
@@ -71,18 +72,30 @@ static inline int writer_open(struct writer *w, struct wire_control *c, uint32_t
         next = wire_ring_after(rings[index - 1].next_free, index, c->ring_count);
     } while (!__atomic_compare_exchange_n(&c->free_rings, &old, ((old >> 32) + 1) << 32 | next, 0, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));
-    struct wire_ring *r = &rings[index - 1];
+    w->control = c;
+    w->ring = &rings[index - 1];
+    w->words = (uint64_t *)((char *)c + WIRE_DATA_OFFSET) + (uint64_t)(index - 1) * WIRE_RING_WORDS;
+    w->head = w->ring->head;
+    return 0;
+}
+
+static inline void writer_own(struct writer *w, uint32_t slot, int pid, int tid)
+{
+    struct wire_ring *r = w->ring;
     r->proc_slot = slot;
     r->pid = pid;
     r->tid = tid;
     r->is_main = pid == tid;
-    r->start_stamp = writer_stamp(c);
+    r->start_stamp = writer_stamp(w->control);
     r->busy = 0;
-    w->control = c;
-    w->ring = r;
-    w->words = (uint64_t *)((char *)c + WIRE_DATA_OFFSET) + (uint64_t)(index - 1) * WIRE_RING_WORDS;
-    w->head = r->head;
     __atomic_store_n(&r->state, WIRE_RING_LIVE, __ATOMIC_RELEASE);
+}
+
+static inline int writer_open(struct writer *w, struct wire_control *c, uint32_t slot, int pid, int tid)
+{
+    if (writer_take(w, c))
+        return -1;
+    writer_own(w, slot, pid, tid);
     return 0;
 }
 

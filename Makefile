@@ -180,7 +180,7 @@ programs: $(PROGRAMS) $(BUILD)/accuracy/libcount.so $(BUILD)/programs/lookup $(B
 $(BUILD)/programs/%: tests/programs/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_FLAGS) -o $@ $< -pthread -ldl
-$(BUILD)/programs/disowned: tests/unit/ring_writer.h $(wildcard profiler/wire*)
+$(BUILD)/programs/disowned $(BUILD)/programs/slow_threads: tests/unit/ring_writer.h $(wildcard profiler/wire*)
 $(BUILD)/programs/%: tests/programs/%.cpp
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++17 -O1 -g -fno-builtin -fsized-deallocation $(WARN) -o $@ $< -pthread

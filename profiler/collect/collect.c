@@ -119,7 +119,7 @@ static void commit(struct collection *c)
     /* not now: events of before may come yet, and would be moved to the time that was written */
     account_flush(c->account, (uint64_t)clock_ns(&c->clock, state.merged));
     transfers_write(state.transfers, c->store);
-    left_out_write(&c->session, state.ring_end, c->store);
+    left_out_write(&c->session, c->store);
     stacks_write(c->stacks);
     account_counts(c->account, &counts);
     clock_refine(&c->clock, state.merged);
@@ -383,7 +383,7 @@ static void write_down(struct collection *c, struct facts *f)
         .is_attached = c->options->is_attached,
     };
     account_counts(c->account, &f->counts);
-    left_out_write(&c->session, state.ring_end, c->store);
+    left_out_write(&c->session, c->store);
     facts_read_losses(c->store, f);
     if (!store_failed(c->store, NULL))
         facts_end(c->store, f);

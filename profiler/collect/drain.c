@@ -65,7 +65,6 @@ struct drain_state drain_state(struct drain *d)
                                 .pressure = d->pressure,
                                 .leaving = d->leaving,
                                 .announced = d->announced,
-                                .ring_end = d->ring_end,
                                 .bad_rings = d->bad_rings,
                                 .bad_records = d->bad_records,
                                 .unknown_stacks = d->unknown_stacks,

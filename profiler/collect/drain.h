@@ -73,7 +73,6 @@ struct drain_state {
     uint32_t pressure;  /* words of the fullest ring when that round began */
     uint32_t leaving;   /* processes whose end is awaited: come back soon */
     uint64_t announced; /* ends, so far */
-    uint32_t ring_end;  /* rings below were in use at some time */
     uint64_t bad_rings, bad_records, unknown_stacks;
     uint64_t unresolved_names; /* of memory that is no live block */
     const struct device_rows *devices;

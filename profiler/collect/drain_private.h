@@ -79,7 +79,6 @@ struct drain {
     uint64_t now_ns;   /* monotonic, of this round */
     uint64_t thread_check_ns;
     uint32_t pops_seen, adopted;
-    uint32_t ring_end;          /* rings below were in use at some time */
     uint8_t in_use[WIRE_RINGS]; /* 1: among rings */
     uint64_t adopt_retry_ns, adopt_fast_until_ns;
     uint32_t pressure; /* words of the fullest ring when this round began */

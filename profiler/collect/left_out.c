@@ -14,8 +14,9 @@ static uint64_t add(uint64_t sum, const uint64_t *word)
     return __builtin_add_overflow(sum, __atomic_load_n(word, __ATOMIC_RELAXED), &more) ? UINT64_MAX : more;
 }
 
-void left_out_write(const struct session *session, uint32_t ring_end, struct store *store)
+void left_out_write(struct session *session, struct store *store)
 {
+    const uint32_t ring_end = session_ring_end(session);
     const struct wire_left *left =
         (const struct wire_left *)(const void *)((const char *)session->control + WIRE_LEFT_OFFSET);
     for (unsigned class = 0; session->control->least_bytes && class < WIRE_LEFT_CLASSES; class ++) {

@@ -7,7 +7,7 @@
 #include "../store/store.h"
 #include "session.h"
 
-/* As counted so far, by the rings below this number. */
-void left_out_write(const struct session *session, uint32_t ring_end, struct store *store);
+/* As counted so far. */
+void left_out_write(struct session *session, struct store *store);
 
 #endif

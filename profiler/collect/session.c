@@ -180,6 +180,24 @@ uint32_t session_pops(const struct session *s)
     return (uint32_t)(__atomic_load_n(&s->control->free_rings, __ATOMIC_ACQUIRE) >> 32) - s->pushes;
 }
 
+/* What was given back lies in front of what nobody had, so that is taken only where nothing was given back: as many
+ * rings were ever taken as were in hands at one time at most. That number falls where we give one back, and nowhere
+ * else. list: as it was before the next push. */
+static void note_hands(struct session *s, uint64_t list)
+{
+    uint32_t in_hands = (uint32_t)(list >> 32) - 2 * s->pushes;
+    if (in_hands > s->ring_count)
+        in_hands = s->ring_count;
+    if (in_hands > s->ring_end)
+        s->ring_end = in_hands;
+}
+
+uint32_t session_ring_end(struct session *s)
+{
+    note_hands(s, __atomic_load_n(&s->control->free_rings, __ATOMIC_ACQUIRE));
+    return s->ring_end;
+}
+
 void session_ring_taken(struct session *s, uint32_t ring)
 {
     s->spare_bytes -= s->kept_words[ring] * 8ull;
@@ -202,9 +220,10 @@ void session_free_ring(struct session *s, uint32_t ring, uint64_t words_used)
     __atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&r->state, WIRE_RING_FREE, __ATOMIC_RELEASE);
     uint64_t old = __atomic_load_n(&s->control->free_rings, __ATOMIC_ACQUIRE);
-    s->pushes++;
     do
         r->next_free = (uint32_t)old ? (uint32_t)old : WIRE_RING_LAST;
     while (!__atomic_compare_exchange_n(&s->control->free_rings, &old, ((old >> 32) + 1) << 32 | (ring + 1), 0,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    note_hands(s, old);
+    s->pushes++;
 }

@@ -19,6 +19,7 @@ struct session {
     int fd;
     int owned;            /* control->owner is held, by the thread that opened this, which must close it */
     uint32_t pushes;      /* rings given to the free list so far; the list's tag counts pops as well */
+    uint32_t ring_end;    /* session_ring_end, as it was seen last */
     uint64_t spare_bytes; /* pages behind free rings that keep them for their next thread */
     uint32_t *kept_words; /* per ring: words of data that have pages, while it is free */
 };
@@ -52,6 +53,8 @@ static inline const uint64_t *session_ring_words(const struct session *s, uint32
 
 /* Rings that programs have taken so far: while this does not move, there is no new one to look for. */
 uint32_t session_pops(const struct session *s);
+/* Rings below were taken at some time, whether or not their threads have got on to say so; those from here on never. */
+uint32_t session_ring_end(struct session *s);
 /* Gives a drained ring of a gone thread back. words_used: how far into the data it was written (pages to keep or drop).
  */
 void session_free_ring(struct session *s, uint32_t ring, uint64_t words_used);

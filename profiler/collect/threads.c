@@ -98,8 +98,8 @@ static int some_ended(struct drain *d)
     return ended;
 }
 
-/* Free rings are a stack, so the ones in use are among those that were ever taken: the first that is neither ends the
- * search. */
+/* Where very many threads begin at once, most may still be on their way to own what they took, and a short process that
+ * owns a ring behind theirs be over: the search goes on to the last ring that was taken. */
 void threads_adopt(struct drain *d)
 {
     int ended = some_ended(d);
@@ -113,14 +113,12 @@ void threads_adopt(struct drain *d)
         return;
     d->pops_seen = pops;
     d->adopt_retry_ns = d->now_ns + ADOPT_RETRY_NS;
-    uint32_t count = d->session->ring_count;
-    for (uint32_t i = 0; i < count && (i < d->ring_end || i - d->ring_end < 64); i++) {
+    uint32_t end = session_ring_end(d->session);
+    for (uint32_t i = 0; i < end; i++) {
         if (d->in_use[i])
             continue;
         if (__atomic_load_n(&d->session->rings[i].state, __ATOMIC_ACQUIRE) == WIRE_RING_FREE)
             continue;
-        if (i >= d->ring_end)
-            d->ring_end = i + 1;
         d->in_use[i] = (uint8_t)adopt(d, i);
     }
 }

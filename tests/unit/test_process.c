@@ -271,6 +271,39 @@ static void test_late_ring_of_the_dead(void **state)
     setup_end(s);
 }
 
+/* Very many threads have taken rings that they do not own yet, and a child that has one behind theirs is over before
+ * they go on: nothing of either is lost. */
+static void test_short_child_of_a_crowd(void **state)
+{
+    (void)state;
+    enum { CROWD = 500 };
+    static struct writer crowd[CROWD];
+    struct setup *s = setup_begin(1);
+    struct writer child;
+    int go;
+    pid_t pid = start_idle(&go);
+    uint32_t program = writer_claim_slot(s->session.control, getpid(), getppid(), WIRE_START_EXEC, 0);
+    for (int i = 0; i < CROWD; i++)
+        writer_take(&crowd[i], s->session.control);
+    uint32_t slot = writer_claim_slot(s->session.control, pid, getpid(), WIRE_START_FORK, program + 1);
+    writer_open(&child, s->session.control, slot, pid, pid);
+    writer_alloc(&child, 1, 10, 0);
+    close(go);
+    waitpid(pid, NULL, 0);
+    setup_wait_until(s, "SELECT count(*) FROM process WHERE process_id = 2 AND end_kind IS NOT NULL", 1);
+    assert_int_equal(count_of(s, "thread WHERE process_id = 2"), 1);
+    assert_non_null(setup_find_event(s, EVENT_ALLOC, 2, NULL));
+    assert_int_equal(child.ring->state, WIRE_RING_FREE);
+    for (int i = 0; i < CROWD; i++) {
+        writer_own(&crowd[i], program, getpid(), getpid() + i);
+        writer_alloc(&crowd[i], 2 + (uint64_t)i, 20, 0);
+    }
+    setup_rounds(s, 50);
+    assert_int_equal(count_of(s, "thread WHERE process_id = 1"), CROWD);
+    assert_int_equal(s->disorder, 0);
+    setup_end(s);
+}
+
 /* A child without a ring says that it becomes a program: it is waited for, unless its pid means nothing here. */
 static void test_spawn_without_ring(void **state)
 {
@@ -393,15 +426,11 @@ static void test_peak_beside_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_while_busy),
-        cmocka_unit_test(test_exec),
-        cmocka_unit_test(test_exec_in_any_slots),
-        cmocka_unit_test(test_older_image_seen_late),
-        cmocka_unit_test(test_claim_of_the_dead),
-        cmocka_unit_test(test_late_ring_of_the_dead),
-        cmocka_unit_test(test_spawn_without_ring),
-        cmocka_unit_test(test_expected_in_time),
-        cmocka_unit_test(test_outlive),
+        cmocka_unit_test(test_killed_while_busy),      cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_exec_in_any_slots),      cmocka_unit_test(test_older_image_seen_late),
+        cmocka_unit_test(test_claim_of_the_dead),      cmocka_unit_test(test_late_ring_of_the_dead),
+        cmocka_unit_test(test_short_child_of_a_crowd), cmocka_unit_test(test_spawn_without_ring),
+        cmocka_unit_test(test_expected_in_time),       cmocka_unit_test(test_outlive),
         cmocka_unit_test(test_peak_beside_others),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);

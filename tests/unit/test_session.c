@@ -1,4 +1,5 @@
 /* The shared memory of a session: its list of free rings, and what it costs where few are used. */
+#include "random.h"
 #include "ring_writer.h"
 
 #include "../../profiler/collect/session.h"
@@ -55,6 +56,34 @@ static void test_all_rings(void **state)
     session_close(&s);
 }
 
+/* Rings are taken and given back in any order between two looks: the end is behind the last one that was ever taken. */
+static void test_end_of_rings(void **state)
+{
+    (void)state;
+    struct session s = open_with(200);
+    uint32_t held[200], count = 0, end = 0;
+    random_seed = 7;
+    assert_int_equal(session_ring_end(&s), 0);
+    for (int i = 0; i < 20000; i++) {
+        if (rnd(count + 1) < 40 && count < 200) {
+            int ring = take(&s);
+            end = ring >= (int)end ? (uint32_t)ring + 1 : end;
+            held[count++] = (uint32_t)ring;
+        } else {
+            uint32_t which = (uint32_t)rnd(count);
+            session_free_ring(&s, held[which], 0);
+            held[which] = held[--count];
+        }
+        if (rnd(50) == 0)
+            assert_int_equal(session_ring_end(&s), end);
+    }
+    assert_in_range(end, 50, 199);
+    while (take(&s) >= 0)
+        ;
+    assert_int_equal(session_ring_end(&s), 200);
+    session_close(&s);
+}
+
 /* A page for a ring taken, but none for the headers of 8192 that nobody takes: they are 1.5 MB. */
 static void test_little_memory(void **state)
 {
@@ -72,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rings_in_turn),
         cmocka_unit_test(test_all_rings),
+        cmocka_unit_test(test_end_of_rings),
         cmocka_unit_test(test_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,9 +209,11 @@ void find_held(struct rules *r)
     finding_say(f, "%s of free pages below the top of glibc's heap%s. ", units_bytes(r->a, (int64_t)line->trim_bytes),
                 end->whose);
     /* a trim shortly before its frees has no sample of the RSS behind it */
-    finding_say(f, "malloc_trim(0) would %s %s back to the kernel; ", end->released_ns ? "have given up to" : "give",
+    finding_say(f, "malloc_trim(0) would %s %s back to the kernel", end->released_ns ? "have given up to" : "give",
                 units_bytes(r->b, f->bytes));
-    finding_say(f, "%s of pages with a live byte would stay.", units_bytes(r->a, (int64_t)end->pin_bytes));
+    if (end->gone_bytes)
+        finding_say(f, ", as %s of the free pages took no memory", units_bytes(r->a, (int64_t)end->gone_bytes));
+    finding_say(f, "; %s of pages with a live byte would stay.", units_bytes(r->a, (int64_t)end->pin_bytes));
     if (end->is_before_teardown)
         finding_say(f,
                     " That is as Python began to take itself down; when it had, %s of pages had one, and %s were free.",

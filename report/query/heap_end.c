@@ -4,6 +4,7 @@
 #include "../../common/units.h"
 #include "heap_idle.h"
 #include "heap_released.h"
+#include "heap_there.h"
 #include "process_label.h"
 
 #include <stdlib.h>
@@ -76,7 +77,12 @@ static uint64_t peak_reserved(sqlite3 *db)
     return (uint64_t)db_int(db, "SELECT peak_reserved_bytes FROM total WHERE device_id = 0 AND kind = 'heap'", 0);
 }
 
-/* Whether so much of glibc's heaps is free pages that live blocks keep there. */
+static uint64_t less(uint64_t bytes, uint64_t gone)
+{
+    return bytes > gone ? bytes - gone : 0;
+}
+
+/* Whether so much of glibc's heaps is free pages that live blocks keep there, and that take memory. */
 static int holds_much(sqlite3 *db, struct heap_end *e)
 {
     const struct heap *h = &e->heap;
@@ -88,10 +94,10 @@ static int holds_much(sqlite3 *db, struct heap_end *e)
         e->reserved_bytes += r->page_bytes;
         e->pin_bytes += r->pinned_bytes + r->shared_bytes;
     }
-    e->trim_bytes = h->trim_bytes + h->main_top_bytes;
-    uint64_t peak = peak_reserved(db);
-    return h->trim_bytes >= LEAST_BYTES && (h->trim_bytes >= LARGE_BYTES || h->trim_bytes >= peak / LEAST_PEAK) &&
-           h->trim_bytes >= e->reserved_bytes / LEAST_PART;
+    e->trim_bytes = less(h->trim_bytes + h->main_top_bytes, e->gone_bytes);
+    uint64_t peak = peak_reserved(db), held = h->trim_bytes < e->trim_bytes ? h->trim_bytes : e->trim_bytes;
+    return held >= LEAST_BYTES && (held >= LARGE_BYTES || held >= peak / LEAST_PEAK) &&
+           held >= less(e->reserved_bytes, e->gone_bytes) / LEAST_PART;
 }
 
 /* Free pages of its segments; sums up the others. */
@@ -151,8 +157,14 @@ static int held_before(sqlite3 *db, const struct heap_end *e)
 
 static int is_large(sqlite3 *db, struct heap_end *e)
 {
-    return holds_much(db, e) && heap_idle_since(db, e, (int64_t)e->trim_bytes) &&
-           (!e->is_kept || (heap_idle_goes_on(db, e) && held_before(db, e)));
+    e->gone_bytes = 0;
+    if (!holds_much(db, e))
+        return 0;
+    e->gone_bytes = heap_there_gone(db, e);
+    if (!holds_much(db, e))
+        return 0;
+    heap_idle_since(db, e, (int64_t)e->trim_bytes); /* that so much is there is known by now */
+    return !e->is_kept || (heap_idle_goes_on(db, e) && held_before(db, e));
 }
 
 static void trim_segments(sqlite3 *db, struct heap_end *e)

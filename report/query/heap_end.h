@@ -21,6 +21,7 @@ struct heap_end {
     char *whose;             /* " of tee, pid 7"; "" where there was one process alone; NULL: not there */
     uint64_t trim_bytes;     /* what malloc_trim(0) would give back: free pages, those at the main arenas' top too. Of
                               * segments free pages that are resident, which only their allocator may know to give back */
+    uint64_t gone_bytes;     /* glibc's free pages that took no memory, beside trim_bytes; 0: few */
     uint64_t reserved_bytes; /* by its heaps and mappings of glibc's, or by those segments */
     uint64_t pin_bytes;      /* pages of these with a live byte */
     uint64_t spread_bytes;   /* of these, beside live bytes, where it is spread */

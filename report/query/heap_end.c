@@ -302,7 +302,7 @@ static int find_released(sqlite3 *db, struct heap_end *e, const struct heap_gap 
     e->of.live_bytes = 0; /* it is not known */
     if (!may_be(db, e) || !load_at(db, released_ns, e))
         return 0;
-    e->is_there = is_large(db, e) && (int64_t)e->trim_bytes <= heap_idle_free_later(db, e);
+    e->is_there = is_large(db, e);
     e->is_spread = !e->is_there;
     e->is_there = e->is_there || is_large_spread(db, e);
     return e->is_there;

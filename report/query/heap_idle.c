@@ -8,6 +8,7 @@
 #define SHORT_NS   250000000  /* so long; or while the last */
 #define WORK_SHARE 100        /* part of the allocations came, which were */
 #define WORK_LEAST 16         /* that many: a buffer for the output comes at the end */
+#define RSS_NS     50000000   /* it is sampled more often */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -55,6 +56,17 @@ int heap_idle_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes)
     }
     sqlite3_finalize(s);
     return rss >= idle_bytes;
+}
+
+/* The most of it shortly before its end. */
+int64_t heap_idle_rss_most(sqlite3 *db, const struct heap_end *e)
+{
+    static const char sql[] =
+        "SELECT max(rss_last_bytes) FROM timeline WHERE device_id = 0 AND level = (SELECT level FROM timeline WHERE "
+        "device_id = 0 GROUP BY level HAVING count(*) <= 4096 ORDER BY level LIMIT 1) AND time_ns BETWEEN ?1 - ?2 AND "
+        "?1";
+    int64_t most = own_rss(db, e, db_int_of(db, sql, (int64_t[]){e->of.end_ns, RSS_NS}, 2, 0));
+    return most > e->rss_bytes ? most : e->rss_bytes;
 }
 
 /* When the last hundredth of all allocations up to its end, or the last few, began: by what the program did, and not by
@@ -122,21 +134,4 @@ int64_t heap_idle_glibc(sqlite3 *db, int64_t process_id, int64_t time_ns)
         "SELECT CAST(total(size_bytes) AS INTEGER) FROM (SELECT size_bytes, max(time_ns) FROM heap_range WHERE "
         "process_id = ?1 AND time_ns <= ?2 AND size_bytes BETWEEN 0 AND 1 << 48 GROUP BY address)";
     return db_int_of(db, sql, (int64_t[]){process_id, time_ns}, 2, 0);
-}
-
-/* What of the pages that were free before its frees can have been there: no more than a look after them saw free, and
- * what its heaps shrank by since. Pages that it has had trimmed between the last sample and its frees were not. */
-int64_t heap_idle_free_later(sqlite3 *db, const struct heap_end *e)
-{
-    static const char time_sql[] = "SELECT time_ns FROM resident_scan WHERE is_last AND process_id = ?1 AND time_ns >= "
-                                   "?2";
-    static const char free_sql[] =
-        "SELECT CAST(total(resident_bytes) AS INTEGER) FROM resident_rest JOIN resident_scan USING(scan_id) WHERE "
-        "is_last AND process_id = ?1 AND what = 'heap'";
-    int64_t look_ns = db_int_of(db, time_sql, (int64_t[]){e->of.process_id, e->released_ns}, 2, -1);
-    if (look_ns < 0)
-        return INT64_MAX;
-    int64_t shrank = e->of.glibc_bytes - heap_idle_glibc(db, e->of.process_id, look_ns);
-    int64_t free_bytes = db_int_of(db, free_sql, &e->of.process_id, 1, -1);
-    return free_bytes < 0 ? INT64_MAX : free_bytes + (shrank > 0 ? shrank : 0);
 }

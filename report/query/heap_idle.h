@@ -10,6 +10,8 @@
 /* From when on so many bytes lay idle, to the end: into since_ns, end_ns and rss_bytes, which says whether so many were
  * there at all: 0: they were not. */
 int heap_idle_since(sqlite3 *db, struct heap_end *e, int64_t idle_bytes);
+/* The most that it had in memory shortly before its end: no less than rss_bytes. */
+int64_t heap_idle_rss_most(sqlite3 *db, const struct heap_end *e);
 /* When the last of its work began: a hundredth of all its allocations. */
 int64_t heap_idle_work(sqlite3 *db, const struct heap_end *e);
 /* The instant before its end at which pages must have been idle that were for long; and whether they were, by since_ns.
@@ -24,7 +26,5 @@ int64_t heap_idle_free_there(sqlite3 *db, const struct heap_end *e, int64_t used
 int heap_idle_for(sqlite3 *db, int64_t idle_bytes, int64_t idle_ns);
 /* What glibc's heaps of a process had reserved then. */
 int64_t heap_idle_glibc(sqlite3 *db, int64_t process_id, int64_t time_ns);
-/* Free pages of glibc's heaps that can have been there at released_ns; INT64_MAX: not known. */
-int64_t heap_idle_free_later(sqlite3 *db, const struct heap_end *e);
 
 #endif

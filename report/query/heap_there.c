@@ -1,6 +1,8 @@
 #include "heap_there.h"
 
 #include "../../common/db.h"
+#include "heap_idle.h"
+#include "heap_later.h"
 
 #include <stdlib.h>
 
@@ -97,15 +99,18 @@ static int64_t least_other(sqlite3 *db, int64_t process_id)
     return bytes > 0 ? bytes : 0;
 }
 
-/* Of live blocks, what the looks saw on no page, the most of it; and large ones that came after them. */
-static int64_t most_untouched(sqlite3 *db, const struct heap_end *e, int64_t look_ns)
+/* Of live blocks, what the looks saw on no page, the most of it; and large ones that came after them. INT64_MAX: no
+ * look came before, or it is a forked process, which has its parent's pages, too. */
+static int64_t most_untouched(sqlite3 *db, const struct heap_end *e)
 {
+    static const char look_sql[] = "SELECT max(time_ns) FROM resident_scan WHERE process_id = ?1 AND time_ns <= ?2";
     static const char sql[] =
         "SELECT max(bytes) FROM (SELECT CAST(total(untouched_bytes + swapped_bytes) AS INTEGER) AS bytes FROM "
         "resident_site r JOIN resident_scan c USING(scan_id) JOIN site USING(site_id) WHERE c.process_id = ?1 AND kind "
         "= 'heap' GROUP BY scan_id)";
-    int64_t bytes = db_int_of(db, sql, &e->of.process_id, 1, 0);
-    for (size_t i = 0; i < e->blocks.count; i++) {
+    int64_t look_ns = e->is_forked ? -1 : db_int_of(db, look_sql, (int64_t[]){e->of.process_id, e->of.end_ns}, 2, -1);
+    int64_t bytes = look_ns < 0 ? INT64_MAX : db_int_of(db, sql, &e->of.process_id, 1, 0);
+    for (size_t i = 0; i < e->blocks.count && bytes < INT64_C(1) << 60; i++) {
         const struct block *b = &e->blocks.slots[i];
         if (b->space >> 8 == (uint32_t)e->of.process_id << 8 && b->size_bytes >= OWN_BYTES &&
             b->size_bytes < UINT64_C(1) << 48 && (int64_t)b->time_ns > look_ns)
@@ -124,14 +129,12 @@ static int64_t pinned(const struct heap *h, enum heap_kind most)
 }
 
 /* What of the RSS can be free pages. Where more would be pinned than is there, mappings of large blocks are those that
- * nobody wrote to. A forked process has its parent's pages, too. */
-static int64_t free_in_rss(sqlite3 *db, const struct heap_end *e)
+ * nobody wrote to. */
+static int64_t free_in_rss(sqlite3 *db, const struct heap_end *e, int64_t rss_bytes, int64_t untouched)
 {
-    static const char look_sql[] = "SELECT max(time_ns) FROM resident_scan WHERE process_id = ?1 AND time_ns <= ?2";
-    int64_t look_ns = e->is_forked ? -1 : db_int_of(db, look_sql, (int64_t[]){e->of.process_id, e->of.end_ns}, 2, -1);
-    if (look_ns < 0)
-        return e->rss_bytes;
-    int64_t rss = e->rss_bytes - least_other(db, e->of.process_id), untouched = most_untouched(db, e, look_ns);
+    if (untouched == INT64_MAX)
+        return rss_bytes;
+    int64_t rss = rss_bytes - least_other(db, e->of.process_id);
     for (int kind = HEAP_OWN; kind >= HEAP_THREAD; kind--) {
         int64_t used = pinned(&e->heap, (enum heap_kind)kind) - untouched;
         if (used <= rss)
@@ -161,11 +164,22 @@ static uint64_t missing(uint64_t bytes, int64_t there)
     return there < 0 ? bytes : (uint64_t)there < bytes ? bytes - (uint64_t)there : 0;
 }
 
+/* By a look after its frees, and by the RSS before a trim that may have come just before these. */
+static uint64_t gone_by_later(sqlite3 *db, const struct heap_end *e, uint64_t bytes, int64_t untouched)
+{
+    if (!e->released_ns)
+        return 0;
+    return heap_later_gone(db, e, missing(bytes, free_in_rss(db, e, heap_idle_rss_most(db, e), untouched)),
+                           (uint64_t)untouched);
+}
+
 uint64_t heap_there_gone(sqlite3 *db, const struct heap_end *e)
 {
     uint64_t bytes = heap_there_free(&e->heap, (uint32_t)e->of.process_id);
-    uint64_t gone = more(gone_by_look(db, e), missing(bytes, free_in_rss(db, e)));
+    int64_t untouched = most_untouched(db, e);
+    uint64_t gone = more(gone_by_look(db, e), missing(bytes, free_in_rss(db, e, e->rss_bytes, untouched)));
     /* what malloc_trim does not give back, at other arenas' tops, may be what is missing */
     gone = missing(e->trim_bytes, (int64_t)(bytes > gone ? bytes - gone : 0));
+    gone = more(gone, gone_by_later(db, e, bytes, untouched));
     return is_much(gone, e->trim_bytes) ? gone : 0;
 }

@@ -18,7 +18,7 @@ ALONE static void load(void)
 {
     for (int i = 0; i < ROWS; i += STEP) {
         fill(rows + i, STEP, 1000);
-        kept[i / STEP] = memset(malloc(100), 1, 100);
+        kept[i / STEP] = memset(malloc(200), 1, 200);
     }
 }
 ALONE static void drop(char **blocks, int count)
@@ -106,3 +106,19 @@ at_least "gone, in MiB" $(($(gives ladw) / 1024 - 1)) "$gone"
 # a part came back since: so much is told, and what is not there
 told ldtrwww K
 grep -q '^\* Free, but .*, as [0-9.]* MiB of the free pages took no memory; ' report.txt || fail "what is not there"
+
+# freed as it ends, so that the heap's top falls over what was free: what stays tells of that, and the RSS before
+told ladw AK
+for ending in AK sAK; do
+    silent ladwt "$ending"
+done
+
+# A look that fell into the frees sees a part of the pages, and the heap's size is sampled after it. The recording is
+# made so: 16 MiB of free pages are there.
+told ldw K
+shrank=$(value "SELECT max(time_ns) FROM heap_range")
+sqlite3 out.db "UPDATE resident_rest SET resident_bytes = 1 << 24 WHERE what = 'heap' AND scan_id = (SELECT scan_id FROM
+    resident_scan WHERE is_last); UPDATE resident_scan SET time_ns = $shrank - 1 WHERE is_last"
+before=$(found)
+"$MEMPROF" report out.db >report.txt
+equal "with a look into the frees" "$before" "$(found)"

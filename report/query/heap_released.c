@@ -7,7 +7,9 @@
 #define ALLOCS_MOST  16        /* that may come meanwhile: a buffer for the output, names of what ends; and */
 #define ALLOCS_BURST 64        /* where all that is so quickly at the end, */
 #define BURST_NS     50000000  /* outputs that are opened then */
-#define PAUSE_NS     250000000 /* what came before so long a rest is no part of the end */
+#define PAUSE_NS     250000000 /* what came before so long a rest is no part of the end, */
+#define REST_NS      1000000   /* and what came before such a short one only where it is */
+#define LEAST_PART   16        /* that much of all: else it is the last of its work */
 
 /* What a process did last, read backwards. */
 struct tail {
@@ -16,7 +18,21 @@ struct tail {
     int64_t allocs;            /* from there on */
     int64_t freed, most;       /* blocks, less those that came; the most of them, */
     int64_t most_ns;           /* from when on */
+    int64_t counted;           /* what most was after the last rest that was found to be within its frees */
+    int is_before;             /* a rest was read since */
 };
+
+/* A lone free of its work, before the program rested or had its heap trimmed, is none of its frees at the end. */
+static void add_free(struct tail *t, int64_t time_ns)
+{
+    if (t->freed <= t->most)
+        return;
+    if (t->is_before && t->freed - t->counted <= t->counted / LEAST_PART)
+        return;
+    t->is_before = 0;
+    t->most = t->freed;
+    t->most_ns = time_ns;
+}
 
 /* Whether what came before it is of no interest any more. */
 static int read_event(struct tail *t, const struct chunk_event *e)
@@ -26,15 +42,19 @@ static int read_event(struct tail *t, const struct chunk_event *e)
         return 1;
     if (e->process_id != t->process_id || e->device != 0 || e->kind != KIND_heap)
         return 0;
+    if (t->most && t->first_ns - time_ns >= REST_NS && !t->is_before) {
+        t->is_before = 1;
+        t->counted = t->most;
+    }
     t->last_ns = t->last_ns ? t->last_ns : time_ns;
     t->first_ns = time_ns < t->first_ns ? time_ns : t->first_ns;
     if (chunk_op_is_birth(e->op)) {
         t->freed--;
         return ++t->allocs > (t->last_ns - time_ns < BURST_NS ? ALLOCS_BURST : ALLOCS_MOST);
     }
-    if (chunk_op_is_death(e->op) && ++t->freed > t->most) {
-        t->most = t->freed;
-        t->most_ns = time_ns;
+    if (chunk_op_is_death(e->op)) {
+        t->freed++;
+        add_free(t, time_ns);
     }
     return 0;
 }

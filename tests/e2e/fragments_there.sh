@@ -122,3 +122,14 @@ sqlite3 out.db "UPDATE resident_rest SET resident_bytes = 1 << 24 WHERE what = '
 before=$(found)
 "$MEMPROF" report out.db >report.txt
 equal "with a look into the frees" "$before" "$(found)"
+
+# a lone free of its work, a short rest before, is none of those at the end: what the RSS says in between counts, and
+# the instant is told so
+silent ldwts K
+record_ok ./rows ldwsK
+"$MEMPROF" report out.db >report.txt
+free_ms=$("$MEMPROF" sql --csv out.db "SELECT max(time_ns) / 1000000 FROM v_event WHERE op = 'free' AND time_ns <
+    (SELECT max(time_ns) - 100000000 FROM v_event WHERE op = 'free')" | tail -n 1 | tr -d '\r')
+told_ms=$(sed -n 's/^\* Free, but .* That is at \([0-9.]*\) \(m*s\), before .*/\1 \2/p' report.txt |
+    awk '{ printf "%d", $1 * ($2 == "s" ? 1000 : 1) }')
+at_least "the instant, in ms" $((free_ms + 100)) "$told_ms"

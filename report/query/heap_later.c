@@ -1,6 +1,7 @@
 #include "heap_later.h"
 
 #include "../../common/db.h"
+#include "../../common/sum.h"
 
 #define LEAST_BYTES (256 << 10) /* that stay, or they say nothing of those that went */
 #define LEAST_PART  4           /* of these is there, or they were trimmed */
@@ -79,7 +80,7 @@ static int64_t came_later(sqlite3 *db, const struct heap_end *e)
 static int64_t seen_later(sqlite3 *db, const struct heap_end *e, int64_t pin_bytes)
 {
     int64_t seen = free_later(db, e), used = used_later(db, e), came = came_later(db, e);
-    int64_t most = seen + (used < came ? used : came), rest = seen + used - pin_bytes;
+    int64_t most = sum_of(seen, used < came ? used : came), rest = sum_of(sum_of(seen, used), -pin_bytes);
     return seen < 0 ? -1 : most <= rest ? most : rest > 0 ? rest : 0;
 }
 

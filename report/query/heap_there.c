@@ -1,6 +1,7 @@
 #include "heap_there.h"
 
 #include "../../common/db.h"
+#include "../../common/sum.h"
 #include "heap_idle.h"
 #include "heap_later.h"
 
@@ -134,7 +135,7 @@ static int64_t free_in_rss(sqlite3 *db, const struct heap_end *e, int64_t rss_by
 {
     if (untouched == INT64_MAX)
         return rss_bytes;
-    int64_t rss = rss_bytes - least_other(db, e->of.process_id);
+    int64_t rss = sum_of(rss_bytes, -least_other(db, e->of.process_id));
     for (int kind = HEAP_OWN; kind >= HEAP_THREAD; kind--) {
         int64_t used = pinned(&e->heap, (enum heap_kind)kind) - untouched;
         if (used <= rss)
